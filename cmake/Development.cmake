@@ -1,0 +1,49 @@
+# What our own tests, benchmarks and examples are built with. Consumers never see this file.
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+# A warning is an error with the compilers that CI runs; others may know warnings that nobody has seen.
+if((CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION MATCHES "^12\\.") OR
+   (CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION MATCHES "^14\\."))
+  set(werror_default ON)
+else()
+  set(werror_default OFF)
+endif()
+option(WENGERT_WERROR "Treat warnings in our own targets as errors" ${werror_default})
+set(WENGERT_SANITIZE "" CACHE STRING "Sanitizers for our own targets: address,undefined or thread")
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
+endif()
+
+add_library(wengert_development INTERFACE)
+target_link_libraries(wengert_development INTERFACE wengert::wengert)
+target_compile_options(wengert_development INTERFACE -Wall -Wextra -Wconversion
+                       "$<$<BOOL:${WENGERT_WERROR}>:-Werror>")
+if(WENGERT_NATIVE)
+  target_link_libraries(wengert_development INTERFACE wengert::native)
+endif()
+if(WENGERT_SANITIZE)
+  target_compile_options(wengert_development INTERFACE -fsanitize=${WENGERT_SANITIZE} -fno-sanitize-recover=all
+                         -fno-omit-frame-pointer -g1)
+  target_link_options(wengert_development INTERFACE -fsanitize=${WENGERT_SANITIZE})
+endif()
+
+# wengert_executable(NAME SOURCES... [LINK targets...]) builds one of our programs.
+function(wengert_executable name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK")
+  add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE wengert_development ${arg_LINK})
+  set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF)
+endfunction()
+
+# libtorch is an oracle of the tests and a peer of the benchmarks, never a dependency of the library.
+# Its package file reports what it finds even when asked to be quiet.
+macro(wengert_quiet_torch)
+  set(CMAKE_MESSAGE_LOG_LEVEL WARNING)
+  find_package(Torch QUIET)
+  unset(CMAKE_MESSAGE_LOG_LEVEL)
+endmacro()
