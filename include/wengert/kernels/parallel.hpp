@@ -1,0 +1,276 @@
+// The one door to threads: a pool of our own that spins briefly and then sleeps, and work cut into blocks
+// that do not depend on the number of threads, so that results have the same bits at one thread and at many.
+// Floor: kernels.
+#pragma once
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#if defined(__unix__)
+#include <unistd.h>
+#endif
+
+#include <wengert/base/error.hpp>
+#include <wengert/base/scalar.hpp>
+
+namespace wengert::inline WENGERT_ISA {
+
+namespace kernels::detail {
+
+inline constexpr int max_threads = 1024;
+inline constexpr int spin_pauses = 20'000;  // 0.4 to 1 ms: longer than the serial code between two kernels
+inline constexpr int spin_pauses_crowded =
+    100;                                   // more threads than cores: a spinner would steal a worker's core
+inline constexpr int join_pauses = 4'000;  // the caller waits for blocks that are already running
+
+inline void cpu_pause() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+/// True on a pool's own threads, and on a caller while its blocks run on the pool.
+inline constinit thread_local bool inside_parallel = false;
+
+inline int hardware_threads() noexcept {
+  const unsigned n = std::thread::hardware_concurrency();
+  return n == 0 ? 1 : n > unsigned{max_threads} ? max_threads : static_cast<int>(n);
+}
+
+/// The number in `text`, or the hardware's when it is missing or not a whole number from 1 to `max_threads`.
+inline int parse_num_threads(const char* text) noexcept {
+  if (text == nullptr || *text == '\0') return hardware_threads();
+  char* end = nullptr;
+  errno = 0;
+  const long n = std::strtol(text, &end, 10);
+  return errno != 0 || *end != '\0' || n < 1 || n > max_threads ? hardware_threads() : static_cast<int>(n);
+}
+
+inline std::atomic<int>& wanted_threads() noexcept {
+  static std::atomic<int> n{parse_num_threads(std::getenv("WENGERT_NUM_THREADS"))};
+  return n;
+}
+
+/// Workers that help one caller at a time. The caller never waits for a worker that has not begun: a sleeping
+/// worker costs nothing but its help.
+class ThreadPool {
+ public:
+  using Run = void (*)(void* body, Index begin, Index end);
+
+  /// Never destroyed, so that static destructors may still call `parallel_for`; its threads end at process
+  /// exit.
+  static ThreadPool& instance() {
+    static ThreadPool* pool = new ThreadPool;
+    static const AtExit at_exit{pool};
+    return *pool;
+  }
+
+  /// Runs every block and returns true, or returns false at once when another thread has the pool.
+  bool try_run(Index n, Index grain, Index blocks, int threads, Run run, void* body) {
+    if (busy_.exchange(true, std::memory_order_acquire)) return false;
+    if (workers_ != threads - 1) resize(threads - 1);
+    run_ = run;
+    body_ = body;
+    n_ = n;
+    grain_ = grain;
+    blocks_ = blocks;
+    next_.store(0, std::memory_order_relaxed);
+    gate_.fetch_add(one_epoch | gate_open, std::memory_order_acq_rel);
+    gate_.notify_all();
+
+    inside_parallel = true;
+    run_blocks();
+    inside_parallel = false;
+
+    std::uint32_t gate = gate_.fetch_and(~gate_open, std::memory_order_acq_rel) & ~gate_open;
+    for (int i = 0; (gate & gate_helpers) != 0; gate = gate_.load(std::memory_order_acquire)) {
+      if (++i < join_pauses)
+        cpu_pause();
+      else
+        gate_.wait(gate, std::memory_order_acquire);
+    }
+    const std::exception_ptr error = std::exchange(error_, nullptr);
+    busy_.store(false, std::memory_order_release);
+    if (error) std::rethrow_exception(error);
+    return true;
+  }
+
+ private:
+  // The gate holds, from the low bits up: helpers at work, whether more may join, and the epoch.
+  static constexpr std::uint32_t gate_helpers = 0x7fff, gate_open = 0x8000, one_epoch = 0x10000;
+
+  struct AtExit {
+    ThreadPool* pool;
+    ~AtExit() { pool->shut_down(); }
+  };
+
+  void run_blocks() noexcept {
+    for (;;) {
+      const Index i = next_.fetch_add(1, std::memory_order_relaxed);
+      if (i >= blocks_) return;
+      const Index begin = i * grain_, end = i + 1 == blocks_ ? n_ : begin + grain_;
+      try {
+        run_(body_, begin, end);
+      } catch (...) {
+        // Blocks are claimed in order, so the error of the lowest faulty block is always seen, and wins.
+        const std::lock_guard lock(error_mutex_);
+        if (!error_ || i < error_block_) {
+          error_ = std::current_exception();
+          error_block_ = i;
+        }
+        next_.store(blocks_, std::memory_order_relaxed);
+      }
+    }
+  }
+
+  void work(int id, std::uint32_t gate, int pauses) noexcept {
+    inside_parallel = true;
+    for (;;) {
+      const std::uint32_t seen = gate / one_epoch;
+      for (int i = 0; (gate = gate_.load(std::memory_order_acquire)) / one_epoch == seen;) {
+        if (++i < pauses)
+          cpu_pause();
+        else
+          gate_.wait(gate, std::memory_order_acquire);
+      }
+      if (id >= limit_.load(std::memory_order_acquire)) return;
+      std::uint32_t now = gate;
+      while ((now & gate_open) != 0) {
+        if (!gate_.compare_exchange_weak(now, now + 1, std::memory_order_acq_rel)) continue;
+        run_blocks();
+        gate_.fetch_sub(1, std::memory_order_acq_rel);
+        gate_.notify_all();
+        break;
+      }
+    }
+  }
+
+  /// By the owner of `busy_`, with the gate closed.
+  void resize(int workers) {
+    const std::lock_guard lock(threads_mutex_);
+    if (closed_) return;
+    end_workers(workers);
+    const int pauses = workers + 1 > hardware_threads() ? spin_pauses_crowded : spin_pauses;
+    if (pauses != pauses_) end_workers(0);
+    pauses_ = pauses;
+    limit_.store(workers, std::memory_order_release);
+    workers_ = workers;
+    const std::uint32_t gate = gate_.load(std::memory_order_relaxed);
+    while (static_cast<int>(threads_.size()) < workers) {
+      const int id = static_cast<int>(threads_.size());
+      try {
+        threads_.emplace_back([this, id, gate, pauses] { work(id, gate, pauses); });
+      } catch (const std::exception&) {
+        break;  // the system refuses more threads: go on with those there are
+      }
+    }
+#if defined(__unix__)
+    process_ = ::getpid();
+#endif
+  }
+
+  void end_workers(int keep) {
+    if (static_cast<int>(threads_.size()) <= keep) return;
+    limit_.store(keep, std::memory_order_release);
+    gate_.fetch_add(one_epoch, std::memory_order_acq_rel);
+    gate_.notify_all();
+    while (static_cast<int>(threads_.size()) > keep) {
+#if defined(__unix__)
+      // After a fork the child has no such threads to wait for.
+      if (process_ != ::getpid()) {
+        threads_.back().detach();
+        threads_.pop_back();
+        continue;
+      }
+#endif
+      if (threads_.back().get_id() == std::this_thread::get_id())
+        threads_.back().detach();  // a body called std::exit
+      else
+        threads_.back().join();
+      threads_.pop_back();
+    }
+  }
+
+  void shut_down() {
+    const std::lock_guard lock(threads_mutex_);
+    closed_ = true;
+    end_workers(0);
+  }
+
+  alignas(64) std::atomic<std::uint32_t> gate_{0};
+  alignas(64) std::atomic<Index> next_{0};
+  alignas(64) std::atomic<bool> busy_{false};
+  std::atomic<int> limit_{0};
+  Run run_ = nullptr;
+  void* body_ = nullptr;
+  Index n_ = 0, grain_ = 0, blocks_ = 0;
+  int workers_ = 0;
+  int pauses_ = spin_pauses;
+
+  std::mutex error_mutex_;
+  std::exception_ptr error_;
+  Index error_block_ = 0;
+
+  std::mutex threads_mutex_;
+  std::vector<std::thread> threads_;
+  bool closed_ = false;
+#if defined(__unix__)
+  ::pid_t process_ = 0;
+#endif
+};
+
+}  // namespace kernels::detail
+
+/// Sets how many threads, the caller included, share the work of later `parallel_for` calls of this process.
+/// The default is WENGERT_NUM_THREADS, or the hardware's number. Throws ValueError unless 1 <= n <= 1024.
+inline void set_num_threads(int n) {
+  if (n < 1 || n > kernels::detail::max_threads)
+    fail<ValueError>("set_num_threads", "n is ", n, "; expected 1..", kernels::detail::max_threads);
+  kernels::detail::wanted_threads().store(n, std::memory_order_relaxed);
+}
+
+/// How many threads share the work of a `parallel_for`, the caller included.
+inline int num_threads() noexcept {
+  return kernels::detail::wanted_threads().load(std::memory_order_relaxed);
+}
+
+namespace kernels {
+
+/// Calls `body(begin, end)` for every block [i * grain, min(n, (i + 1) * grain)), on several threads when
+/// that pays. Blocks depend on n and grain alone. One block, one thread, a call from inside a body that runs
+/// on the pool, or a pool that another thread is using: the blocks run on the caller, in order. Choose
+/// `grain` so that a block is worth at least 3 us: less is not worth handing over. Allocates nothing once the
+/// threads run. Throws what the body of the lowest faulty block threw, after every block that had begun;
+/// later blocks may be skipped.
+template <class Body>
+void parallel_for(Index n, Index grain, Body&& body) {
+  if (n <= 0) return;
+  if (grain < 1) grain = 1;
+  const Index blocks = (n - 1) / grain + 1;
+  if (blocks > 1 && !detail::inside_parallel) {
+    const int threads = num_threads();
+    using Callable = std::remove_reference_t<Body>;
+    const auto run = [](void* callable, Index begin, Index end) {
+      (*static_cast<Callable*>(callable))(begin, end);
+    };
+    void* callable = const_cast<void*>(static_cast<const void*>(std::addressof(body)));
+    if (threads > 1 && detail::ThreadPool::instance().try_run(n, grain, blocks, threads, run, callable))
+      return;
+  }
+  for (Index i = 0; i < blocks; ++i) body(i * grain, i + 1 == blocks ? n : (i + 1) * grain);
+}
+
+}  // namespace kernels
+
+}  // namespace wengert::inline WENGERT_ISA
