@@ -19,4 +19,5 @@ configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/wengertConfig.cmake.i
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/wengertConfigVersion.cmake"
                                  COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES "${PROJECT_BINARY_DIR}/wengertConfig.cmake" "${PROJECT_BINARY_DIR}/wengertConfigVersion.cmake"
+        "${PROJECT_SOURCE_DIR}/cmake/wengertXsimd.cmake"
         DESTINATION "${package_dir}")
