@@ -1,0 +1,148 @@
+// Shapes, strides, axes and the broadcasting rule (NumPy's). Floor: base.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <wengert/base/error.hpp>
+#include <wengert/base/scalar.hpp>
+
+namespace wengert::inline WENGERT_ISA {
+
+/// The highest rank a tensor may have; dimensions are stored inline.
+inline constexpr int max_rank = 8;
+
+/// A short list of integers stored inline: the dimensions of a tensor, its strides, or a set of axes.
+class Shape {
+ public:
+  constexpr Shape() noexcept = default;
+  constexpr Shape(std::initializer_list<Index> dims) : Shape(std::span(dims.begin(), dims.size())) {}
+  constexpr explicit Shape(std::span<const Index> dims) {
+    if (dims.size() > max_rank)
+      fail<ShapeError>("shape", "rank ", dims.size(), " is too high; expected at most ", max_rank);
+    for (Index d : dims) dims_[static_cast<std::size_t>(rank_++)] = d;
+  }
+  /// `rank` entries, each `value`.
+  static constexpr Shape filled(int rank, Index value) {
+    if (rank > max_rank)
+      fail<ShapeError>("shape", "rank ", rank, " is too high; expected at most ", max_rank);
+    Shape s;
+    for (int i = 0; i < rank; ++i) s.push_back(value);
+    return s;
+  }
+
+  constexpr int rank() const noexcept { return rank_; }
+  constexpr bool empty() const noexcept { return rank_ == 0; }
+  constexpr Index operator[](int i) const noexcept { return dims_[static_cast<std::size_t>(i)]; }
+  constexpr Index& operator[](int i) noexcept { return dims_[static_cast<std::size_t>(i)]; }
+  constexpr Index back() const noexcept { return (*this)[rank_ - 1]; }
+  constexpr const Index* begin() const noexcept { return dims_.data(); }
+  constexpr const Index* end() const noexcept { return dims_.data() + rank_; }
+  constexpr Index* begin() noexcept { return dims_.data(); }
+  constexpr Index* end() noexcept { return dims_.data() + rank_; }
+  constexpr std::span<const Index> span() const noexcept { return {begin(), end()}; }
+
+  constexpr void push_back(Index d) {
+    if (rank_ == max_rank) fail<ShapeError>("shape", "rank is too high; expected at most ", max_rank);
+    dims_[static_cast<std::size_t>(rank_++)] = d;
+  }
+  constexpr void insert(int at, Index d) {
+    push_back(d);
+    std::rotate(begin() + at, end() - 1, end());
+  }
+  constexpr void erase(int at) noexcept {
+    std::rotate(begin() + at, begin() + at + 1, end());
+    --rank_;
+  }
+
+  /// Product of the dimensions; 1 for rank 0. Unchecked: see `checked_size`.
+  constexpr Index size() const noexcept {
+    Index n = 1;
+    for (Index d : *this) n *= d;
+    return n;
+  }
+
+  /// As Python prints a tuple: "()", "(3)", "(3, 4)".
+  std::string str() const {
+    std::string s = "(";
+    for (int i = 0; i < rank_; ++i) s += (i ? ", " : "") + std::to_string((*this)[i]);
+    return s + ")";
+  }
+
+  friend constexpr bool operator==(const Shape& a, const Shape& b) noexcept {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+  }
+
+ private:
+  std::array<Index, max_rank> dims_{};
+  int rank_ = 0;
+};
+
+using Strides = Shape;
+
+/// Row-major strides of a contiguous tensor.
+constexpr Strides contiguous_strides(const Shape& shape) noexcept {
+  Strides s = shape;
+  Index step = 1;
+  for (int i = shape.rank(); i-- > 0; step *= shape[i]) s[i] = step;
+  return s;
+}
+
+/// Number of elements, after checking that no dimension is negative and that `bytes_each` times their product
+/// fits the address space. Throws ShapeError.
+constexpr Index checked_size(std::string_view op, const Shape& shape, std::size_t bytes_each = 1) {
+  Index n = 1;
+  bool zero = false;
+  for (Index d : shape) {
+    if (d < 0) fail<ShapeError>(op, "negative dimension; shape is ", shape, "; expected dimensions >= 0");
+    zero |= d == 0;
+  }
+  if (zero) return 0;
+  for (Index d : shape)
+    if (__builtin_mul_overflow(n, d, &n) || n > std::numeric_limits<Index>::max() / 2 / Index(bytes_each))
+      fail<ShapeError>(op, "number of elements overflows; shape is ", shape,
+                       "; expected a tensor that fits memory");
+  return n;
+}
+
+/// `axis` counted from the front; negative axes count from the back. Throws ShapeError.
+constexpr int normalize_axis(std::string_view op, Index axis, int rank) {
+  if (axis < -rank || axis >= rank)
+    fail<ShapeError>(op, "axis ", axis, " is out of range; rank is ", rank, "; expected ",
+                     rank == 0 ? std::string("no axis") : detail::text(-rank, "..", rank - 1));
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+/// Common shape of `a` and `b` under NumPy's rule: aligned at the back, a dimension of 1 stretches.
+/// Throws ShapeError naming `op` and both shapes.
+constexpr Shape broadcast_shapes(std::string_view op, const Shape& a, const Shape& b) {
+  const Shape& longer = a.rank() >= b.rank() ? a : b;
+  const Shape& shorter = a.rank() >= b.rank() ? b : a;
+  Shape out = longer;
+  const int shift = longer.rank() - shorter.rank();
+  for (int i = 0; i < shorter.rank(); ++i) {
+    const Index l = longer[i + shift], s = shorter[i];
+    if (l == 1)
+      out[i + shift] = s;
+    else if (s != 1 && s != l)
+      fail<ShapeError>(op, "shapes do not broadcast; a is ", a, ", b is ", b,
+                       "; expected equal dimensions or 1, aligned at the back");
+  }
+  return out;
+}
+
+/// Strides that read a tensor of `shape` and `strides` as if it had shape `to`: 0 along stretched axes.
+constexpr Strides broadcast_strides(const Shape& shape, const Strides& strides, const Shape& to) noexcept {
+  Strides out = Shape::filled(to.rank(), 0);
+  const int shift = to.rank() - shape.rank();
+  for (int i = 0; i < shape.rank(); ++i)
+    out[i + shift] = shape[i] == 1 && to[i + shift] != 1 ? 0 : strides[i];
+  return out;
+}
+
+}  // namespace wengert::inline WENGERT_ISA

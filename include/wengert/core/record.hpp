@@ -1,0 +1,248 @@
+// How an operator records itself: Recorder checks the operands and writes the record, Saved keeps a value and
+// notices writes to it, Vjp hands a backward rule its gradients. Floor: core.
+#pragma once
+
+#include <array>
+#include <new>
+
+#include <wengert/core/grad_store.hpp>
+
+namespace wengert::inline WENGERT_ISA {
+
+/// A tensor's values as a rule keeps them for backward: no gradient flows through, and `get` throws TapeError
+/// when they were written in place since.
+template <Scalar T>
+class Saved {
+ public:
+  Saved() = default;
+  explicit Saved(const Tensor<T>& x) : value_(x.detach()), version_(x.version()) {}
+
+  void verify(std::string_view op) const {
+    if (value_.version() != version_)
+      fail<TapeError>("backward", "a tensor that ", op, " saved was written in place since; shape is ",
+                      value_.shape(), ", version is ", value_.version(), "; expected version ", version_,
+                      "; write to a clone, or after backward");
+  }
+  const Tensor<T>& get(std::string_view op) const {
+    verify(op);
+    return value_;
+  }
+  /// The value after `verify` has passed: backward verifies all rules that list it in `saved()` before it
+  /// starts.
+  const Tensor<T>& value() const noexcept { return value_; }
+  const T* data() const noexcept { return value_.data(); }
+  const Shape& shape() const noexcept { return value_.shape(); }
+
+ private:
+  Tensor<T> value_;
+  std::uint32_t version_ = 0;
+};
+
+template <Scalar T>
+Saved<T> save(const Tensor<T>& x) {
+  return Saved<T>(x);
+}
+
+/// What a backward rule works with: the gradient of the record's output, and a place for that of each input.
+/// Rules accumulate into raw memory, so there is no backward of a backward.
+class Vjp {
+ public:
+  Vjp(Tape& tape, const detail::Record& record, GradStore* store) noexcept
+      : tape_(tape), record_(record), store_(store), dy_(tape.slot(record.output).gradient) {}
+
+  std::string_view name() const noexcept { return record_.op->name; }
+  int inputs() const noexcept { return record_.inputs; }
+  Shape shape() const { return record_.shape(); }
+  Index size() const noexcept { return tape_.slot(record_.output).size; }
+
+  /// The gradient of the output: contiguous, in its shape.
+  template <class T>
+  const T* dy() const noexcept {
+    return dy_.template as<const T>();
+  }
+  template <class T>
+  Tensor<T> dy_tensor() const {
+    return Tensor<T>(dy_, shape(), contiguous_strides(shape()), 0);
+  }
+
+  /// Whether input i asks for a gradient.
+  bool wants(int i) const noexcept {
+    const std::uint32_t s = slot_of(i);
+    return s != detail::no_slot && (store_ != nullptr || is_scratch(tape_.slot(s)));
+  }
+
+  /// Where the gradient of input i goes; the rule must write all of it (store, or add). Only if `wants(i)`.
+  template <class T>
+  GradRef<T> into(int i) {
+    detail::Slot& s = tape_.slots()[slot_of(i)];
+    if (!is_scratch(s)) return store_->into<T>(s.leaf);
+    if (s.has_gradient) return {s.gradient.template as<T>(), true};
+    s.gradient = Buffer(static_cast<std::size_t>(s.size) * sizeof(T));
+    s.has_gradient = true;
+    return {s.gradient.template as<T>(), false};
+  }
+
+  /// As `into`, for a rule that reads dy[k] before it writes dx[k] and never after: dx may be given the
+  /// memory of dy. At most once a rule, and last.
+  template <class T>
+  GradRef<T> into_over_dy(int i) {
+    detail::Slot& s = tape_.slots()[slot_of(i)];
+    detail::Slot& out = tape_.slots()[record_.output];
+    const bool fits = is_scratch(s) && !s.has_gradient && out.gradient && s.size == out.size &&
+                      s.bytes_each == out.bytes_each && out.bytes_each == sizeof(T);
+    if (!fits) return into<T>(i);
+    s.gradient = std::move(out.gradient);
+    s.has_gradient = true;
+    return {s.gradient.template as<T>(), false};
+  }
+
+  /// dx_i += dx for a contiguous or strided tensor of the input's shape.
+  template <class T>
+  void add(int i, const Tensor<T>& dx) {
+    if (!wants(i)) return;
+    if (dx.size() != tape_.slot(slot_of(i)).size)
+      fail<ShapeError>(name(), "the gradient of input ", i, " has another size; gradient is ", dx.shape(),
+                       "; expected ", tape_.slot(slot_of(i)).size, " elements");
+    const GradRef<T> to = into<T>(i);
+    const Strides dense = contiguous_strides(dx.shape());
+    if (to.add)
+      kernels::copy_add(dx.shape(), dx.data(), dx.strides(), to.data, dense);
+    else
+      kernels::copy(dx.shape(), dx.data(), dx.strides(), to.data, dense);
+  }
+
+  /// For rules that add to few rows of input i, each of `width` elements: memory that is valid to add to.
+  template <class T>
+  T* into_rows(int i, std::span<const Index> rows, Index width) {
+    const detail::Slot& s = tape_.slot(slot_of(i));
+    if (!is_scratch(s)) return store_->into_rows<T>(s.leaf, rows, width);
+    const GradRef<T> to = into<T>(i);
+    if (!to.add) kernels::fill(to.data, s.size, T(0));
+    return to.data;
+  }
+
+  /// The store that this walk fills; null inside `value_and_grad`.
+  GradStore* store() const noexcept { return store_; }
+
+ private:
+  std::uint32_t slot_of(int i) const noexcept { return record_.input_slots()[static_cast<std::size_t>(i)]; }
+  static bool is_scratch(const detail::Slot& s) noexcept { return s.produced() || !s.leaf; }
+
+  Tape& tape_;
+  detail::Record record_;
+  GradStore* store_;
+  Buffer dy_;
+};
+
+namespace detail {
+
+template <class Rule>
+void verify_rule(const void* rule) {
+  if constexpr (requires(const Rule& r) { r.saved(); })
+    std::apply([](const auto&... s) { (s.verify(Rule::name), ...); },
+               static_cast<const Rule*>(rule)->saved());
+}
+
+template <class Rule>
+inline constexpr Descriptor descriptor{
+    Rule::name,
+    [](void* rule, Vjp& vjp) { static_cast<Rule*>(rule)->backward(vjp); },
+    &verify_rule<Rule>,
+    [](void* rule) noexcept { static_cast<Rule*>(rule)->~Rule(); },
+};
+
+template <class Rule, Scalar T>
+void append_record(Tape& tape, Tensor<T>& y, std::span<const std::uint32_t> inputs, Rule&& rule) {
+  static_assert(std::is_nothrow_move_constructible_v<Rule>, "a rule is moved onto the tape without failing");
+  static_assert(alignof(Rule) <= Arena::alignment);
+  const Record& r = tape.append(descriptor<Rule>, inputs, y.shape(), sizeof(T), sizeof(Rule));
+  ::new (r.rule()) Rule(std::move(rule));
+  for (const std::uint32_t in : inputs)
+    if (in != no_slot) tape.retain(in);
+  y.set_place(Place(tape, r.output));
+}
+
+inline std::uint32_t slot_for(Tape& tape, const Place& p, std::size_t bytes_each) {
+  if (p.on_tape()) return p.slot();
+  return p.leaf() ? tape.leaf_slot(p.leaf(), static_cast<std::uint16_t>(bytes_each)) : no_slot;
+}
+
+/// Whether an operand is to be recorded, after checking that it can be.
+inline bool wants_record(std::string_view op, const char* name, const Place& p) {
+  if (!p.tracked()) return false;
+  if (thread_state.mode == GradMode::checkpoint) {
+    if (p.on_tape())
+      fail<TapeError>("checkpoint", name, " of ", op, " was recorded outside",
+                      "; expected it among the arguments of checkpoint, or its detach()");
+    thread_state.checkpoint_saw_leaf = true;
+    return false;
+  }
+  p.check(op, name, Tape::current());
+  return true;
+}
+
+inline constexpr const char* operand_names[] = {"operand 1", "operand 2", "operand 3", "operand 4",
+                                                "operand 5", "operand 6", "operand 7", "operand 8"};
+
+}  // namespace detail
+
+/// First line of an operator: throws when an operand is stale or foreign, before anything is computed, and is
+/// true when the operation must be recorded. `record` then puts `rule` on the tape as the producer of `y`.
+///
+/// A rule is a struct with `static constexpr std::string_view name`, `void backward(Vjp&)`, the values it
+/// saves as members, and `auto saved() const { return std::tie(...); }` listing its Saved members.
+template <Scalar... Ts>
+class Recorder {
+ public:
+  explicit Recorder(std::string_view op, const Tensor<Ts>&... inputs) : places_{&inputs.place()...} {
+    if (detail::thread_state.mode == detail::GradMode::off) return;
+    for (std::size_t i = 0; i < sizeof...(Ts); ++i)
+      active_ |= detail::wants_record(op, sizeof...(Ts) == 1 ? "x" : detail::operand_names[i], *places_[i]);
+  }
+  explicit operator bool() const noexcept { return active_; }
+
+  template <class Rule, Scalar U>
+  void record(Tensor<U>& y, Rule rule) const {
+    static_assert(Field<U>);
+    if (!active_) return;
+    Tape& tape = Tape::current();
+    constexpr std::size_t bytes[] = {sizeof(Ts)...};
+    std::uint32_t slots[sizeof...(Ts)];
+    for (std::size_t i = 0; i < sizeof...(Ts); ++i) slots[i] = detail::slot_for(tape, *places_[i], bytes[i]);
+    detail::append_record(tape, y, slots, std::move(rule));
+  }
+
+ private:
+  std::array<const detail::Place*, sizeof...(Ts)> places_;
+  bool active_ = false;
+};
+template <Scalar... Ts>
+Recorder(std::string_view, const Tensor<Ts>&...) -> Recorder<Ts...>;
+
+/// As Recorder, for operators that take a list of tensors.
+template <Scalar T>
+class ListRecorder {
+ public:
+  ListRecorder(std::string_view op, std::span<const Tensor<T>> inputs) : inputs_(inputs) {
+    if (detail::thread_state.mode == detail::GradMode::off) return;
+    for (const Tensor<T>& x : inputs) active_ |= detail::wants_record(op, "an operand", x.place());
+  }
+  explicit operator bool() const noexcept { return active_; }
+
+  template <class Rule>
+  void record(Tensor<T>& y, Rule rule) const {
+    if (!active_) return;
+    Tape& tape = Tape::current();
+    const Scratch<std::uint32_t> slots(static_cast<Index>(inputs_.size()));
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      slots.data()[i] = detail::slot_for(tape, inputs_[i].place(), sizeof(T));
+    detail::append_record(tape, y, std::span<const std::uint32_t>(slots.data(), inputs_.size()),
+                          std::move(rule));
+  }
+
+ private:
+  std::span<const Tensor<T>> inputs_;
+  bool active_ = false;
+};
+
+}  // namespace wengert::inline WENGERT_ISA

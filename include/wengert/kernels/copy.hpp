@@ -1,0 +1,105 @@
+// Strided copies, the kernels behind views: gather into contiguous memory, scatter back, plain and
+// accumulating. Floor: kernels.
+#pragma once
+
+#include <cstring>
+
+#include <wengert/kernels/nd_loop.hpp>
+#include <wengert/kernels/parallel.hpp>
+
+namespace wengert::inline WENGERT_ISA::kernels {
+
+inline constexpr Index copy_grain = 16 * 1024;  // elements; about 3 us of work
+
+/// y[i] = value for n elements.
+template <class T>
+void fill(T* y, Index n, T value) {
+  parallel_for(n, 4 * copy_grain, [=](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) y[i] = value;
+  });
+}
+
+namespace detail {
+
+// Tiled, so that a transpose touches each cache line of both sides once while it is near.
+template <bool Add, class T>
+void copy_tile(const T* x, Index x_row, Index x_col, T* y, Index y_row, Index y_col, Index rows, Index cols) {
+  for (Index i = 0; i < rows; ++i)
+    for (Index j = 0; j < cols; ++j) {
+      T& to = y[i * y_row + j * y_col];
+      const T from = x[i * x_row + j * x_col];
+      to = Add ? T(to + from) : from;
+    }
+}
+
+template <bool Add, class T>
+void copy(const Shape& shape, const T* x, const Strides& x_strides, T* y, const Strides& y_strides) {
+  const NdLoop<2> loop(shape, {x_strides, y_strides});
+  if (shape.size() == 0) return;
+  const Index xs = loop.inner_stride[0], ys = loop.inner_stride[1], n = loop.inner;
+  constexpr Index tile = 16;
+  const bool transposes = loop.outer_rank > 0 && (xs != 1 || ys != 1) && n >= 4;
+  if (transposes) {
+    // The innermost outer axis and the inner axis form matrices, each copied in square tiles.
+    const auto last = static_cast<std::size_t>(loop.outer_rank - 1);
+    const Index m = loop.dims[last], xr = loop.strides[0][last], yr = loop.strides[1][last];
+    const Index bands = (m + tile - 1) / tile;
+    const Index per_band = tile * n;
+    parallel_for(loop.rows / m * bands, std::max<Index>(1, copy_grain / per_band),
+                 [=](Index begin, Index end) {
+                   for (Index b = begin; b < end; ++b) {
+                     const Index matrix = b / bands, i = b % bands * tile;
+                     loop.for_rows(matrix * m, matrix * m + 1, [&](const auto& at) {
+                       for (Index j = 0; j < n; j += tile)
+                         copy_tile<Add>(x + at[0] + i * xr + j * xs, xr, xs, y + at[1] + i * yr + j * ys, yr,
+                                        ys, std::min(tile, m - i), std::min(tile, n - j));
+                     });
+                   }
+                 });
+    return;
+  }
+  if (loop.rows == 1) {
+    parallel_for(n, copy_grain, [=](Index begin, Index end) {
+      copy_tile<Add>(x + begin * xs, 0, xs, y + begin * ys, 0, ys, 1, end - begin);
+    });
+    return;
+  }
+  parallel_for(loop.rows, std::max<Index>(1, copy_grain / n), [=](Index begin, Index end) {
+    loop.for_rows(begin, end, [&](const auto& at) {
+      const T* from = x + at[0];
+      T* to = y + at[1];
+      if (xs == 1 && ys == 1) {
+        for (Index i = 0; i < n; ++i) to[i] = Add ? T(to[i] + from[i]) : from[i];
+      } else {
+        copy_tile<Add>(from, 0, xs, to, 0, ys, 1, n);
+      }
+    });
+  });
+}
+
+}  // namespace detail
+
+/// y = x, element by element, over one shape and two sets of strides; y's elements must not overlap.
+template <class T>
+void copy(const Shape& shape, const T* x, const Strides& x_strides, T* y, const Strides& y_strides) {
+  detail::copy<false>(shape, x, x_strides, y, y_strides);
+}
+
+/// y += x, as `copy`.
+template <class T>
+void copy_add(const Shape& shape, const T* x, const Strides& x_strides, T* y, const Strides& y_strides) {
+  detail::copy<true>(shape, x, x_strides, y, y_strides);
+}
+
+/// y[i] = x[i], or += when `add`, for n contiguous elements.
+template <class T>
+void accumulate(const T* x, Index n, T* y, bool add) {
+  const Shape shape{n};
+  const Strides one{1};
+  if (add)
+    copy_add(shape, x, one, y, one);
+  else
+    copy(shape, x, one, y, one);
+}
+
+}  // namespace wengert::inline WENGERT_ISA::kernels
