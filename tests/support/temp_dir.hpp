@@ -9,7 +9,9 @@
 class TempDir {
  public:
   TempDir() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "wengert-XXXXXX").string();
+    // mkdtemp replaces six X at the end.
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "wengert-").string() + std::string(6, 'X');
     if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("cannot make " + pattern);
     path_ = pattern;
   }
