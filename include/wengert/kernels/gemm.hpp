@@ -1,0 +1,112 @@
+// Matrix products: c = a b for operands of any strides, with an optional fused bias and activation. Floats
+// and doubles take the SIMD path; any other element type takes plain loops. Floor: kernels.
+#pragma once
+
+#include <algorithm>
+
+#include <wengert/base/error.hpp>
+#include <wengert/kernels/gemm_blocked.hpp>
+#include <wengert/kernels/gemm_vector.hpp>
+
+namespace wengert::inline WENGERT_ISA::kernels {
+
+namespace detail {
+
+template <class T>
+T activate_any(T y, Activation activation) {
+  if (activation == Activation::none) return y;
+  if constexpr (requires(T t) { static_cast<bool>(t < T{}); })
+    return y < T{} ? T{} : y;
+  else
+    fail<ValueError>("gemm", "relu on an element type without an order; expected operator<");
+}
+
+/// y(i, j) = activation(y(i, j) + bias(j)), where y is c, or zero when k was 0 and nothing is added to.
+template <class T>
+void finish_rows(Index begin, Index end, Index n, T* c, Index ldc, const Epilogue<T>& epilogue) {
+  for (Index i = begin; i < end; ++i)
+    for (Index j = 0; j < n; ++j) {
+      T& y = c[i * ldc + j];
+      if (epilogue.bias != nullptr) y = y + epilogue.bias[j];
+      y = activate_any(y, epilogue.activation);
+    }
+}
+
+/// Plain loops, blocked so that a piece of b is reused from the cache. T needs + and * only.
+template <class T>
+void multiply_plain(Index m, Index n, Index k, MatrixView<T> a, MatrixView<T> b, T* c, Index ldc,
+                    const Epilogue<T>& epilogue) {
+  constexpr Index row_block = 16, step_block = 64, column_block = 128, task_products = 1 << 12;
+  const Index grain = std::max<Index>(1, task_products / (n * k) / row_block) * row_block;
+  parallel_for(m, grain, [&](Index i_begin, Index i_end) {
+    for (Index p0 = 0; p0 < k; p0 += step_block)
+      for (Index j0 = 0; j0 < n; j0 += column_block)
+        for (Index i = i_begin; i < i_end; ++i)
+          for (Index p = p0; p < std::min(k, p0 + step_block); ++p) {
+            const T left = a.data[i * a.row + p * a.col];
+            const T* right = b.data + p * b.row;
+            const bool first = p == 0 && !epilogue.add;
+            for (Index j = j0; j < std::min(n, j0 + column_block); ++j) {
+              T& y = c[i * ldc + j];
+              y = first ? left * right[j * b.col] : y + left * right[j * b.col];
+            }
+          }
+    finish_rows(i_begin, i_end, n, c, ldc, epilogue);
+  });
+}
+
+}  // namespace detail
+
+/// c = a b, or c + a b when `add`, then + bias (n values, added to each row), then the activation.
+///   a: m x k, b: k x n, any strides; c: m x n, rows contiguous, `ldc` apart; c overlaps neither a, b nor
+///   bias
+/// k == 0 means a sum of nothing: zeros, or c as it is when `add`. relu keeps NaN and maps x < 0 to 0.
+/// Sums over k run in blocks of 256 floats or 128 doubles, added in order; bits do not depend on the thread
+/// count. NaN and infinities propagate as in plain loops.
+template <Scalar T>
+void gemm(Index m, Index n, Index k, MatrixView<T> a, MatrixView<T> b, T* c, Index ldc, bool add,
+          const T* bias = nullptr, Activation activation = Activation::none) {
+  if (m <= 0 || n <= 0) return;
+  const detail::Epilogue<T> epilogue{add, bias, activation};
+  if (k <= 0) {
+    if (!add)
+      for (Index i = 0; i < m; ++i) std::fill_n(c + i * ldc, n, T{});
+    detail::finish_rows(0, m, n, c, ldc, epilogue);
+    return;
+  }
+  if constexpr (SimdScalar<T>) {
+    if (n == 1)
+      detail::multiply_vector<T>({m, k, a, b.data, c, ldc, epilogue, 0}, b.row);
+    else if (m == 1)
+      detail::multiply_vector<T>({n, k, b.transposed(), a.data, c, 1, epilogue, 1}, a.col);
+    else
+      detail::multiply_blocked<T>({m, n, k, a, b, c, ldc, epilogue});
+  } else {
+    detail::multiply_plain<T>(m, n, k, a, b, c, ldc, epilogue);
+  }
+}
+
+/// `batch` products at once: item t reads a + t * a_batch and b + t * b_batch and writes c + t * c_batch. A
+/// batch stride of 0 shares an operand. Otherwise as `gemm`; items of c do not overlap.
+template <Scalar T>
+void gemm_batched(Index batch, Index m, Index n, Index k, MatrixView<T> a, Index a_batch, MatrixView<T> b,
+                  Index b_batch, T* c, Index ldc, Index c_batch, bool add, const T* bias = nullptr,
+                  Activation activation = Activation::none) {
+  if (m == 1) a.row = a_batch, ldc = c_batch;  // strides that a single row does not use
+  // Items that continue each other's rows over one b are a single taller product.
+  if (batch > 1 && b_batch == 0 && a_batch == m * a.row && c_batch == m * ldc) {
+    gemm<T>(batch * m, n, k, a, b, c, ldc, add, bias, activation);
+    return;
+  }
+  constexpr Index task_products = SimdScalar<T> ? 1 << 18 : 1 << 12, shared_products = 1 << 23;
+  const Index products = std::max<Index>(1, m * n * std::max<Index>(k, 1));
+  // Large items share their own work over the threads; small ones are shared out whole.
+  const Index grain = products >= shared_products ? batch : std::max<Index>(1, task_products / products);
+  parallel_for(batch, grain, [&](Index begin, Index end) {
+    for (Index t = begin; t < end; ++t)
+      gemm<T>(m, n, k, {a.data + t * a_batch, a.row, a.col}, {b.data + t * b_batch, b.row, b.col},
+              c + t * c_batch, ldc, add, bias, activation);
+  });
+}
+
+}  // namespace wengert::inline WENGERT_ISA::kernels
