@@ -37,11 +37,25 @@ if(WENGERT_SANITIZE)
   target_link_options(wengert_development INTERFACE -fsanitize=${WENGERT_SANITIZE})
 endif()
 
+# The rows of tests/cases/ register themselves, so a program that includes a header of theirs gets all of them.
+file(GLOB row_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/cases/*.cpp")
+add_library(operator_rows OBJECT EXCLUDE_FROM_ALL ${row_files})
+target_include_directories(operator_rows PUBLIC "${PROJECT_SOURCE_DIR}/tests")
+target_link_libraries(operator_rows PUBLIC wengert_development)
+
 # wengert_executable(NAME SOURCES... [LINK targets...]) builds one of our programs.
 function(wengert_executable name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK")
-  add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
+  set(sources ${arg_UNPARSED_ARGUMENTS})
+  add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE wengert_development ${arg_LINK})
+  foreach(source IN LISTS sources)
+    file(STRINGS "${source}" rows REGEX "^#include \"cases/" LIMIT_COUNT 1)
+    if(rows)
+      target_link_libraries(${name} PRIVATE operator_rows)
+      break()
+    endif()
+  endforeach()
 endfunction()
 
 # libtorch is an oracle of the tests and a peer of the benchmarks, never a dependency of the library.
