@@ -38,20 +38,11 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <variant>
 
-#include <wengert/core/tensor.hpp>
-
-#include "cases/array.hpp"
+#include "cases/layout.hpp"
 
 namespace cases {
 
-using wengert::Byte;
-using wengert::Tensor;
-
-/// A tensor of whichever element type.
-using Any = std::variant<Tensor<float>, Tensor<double>, Tensor<Index>, Tensor<std::int32_t>, Tensor<Byte>,
-                         Tensor<bool>>;
 using Call = std::function<Any(std::span<const Any>)>;
 using Shapes = std::vector<Shape>;
 
@@ -62,6 +53,7 @@ struct Input {
   Shape shape;
   double lo, hi;  // indices: lo <= i < hi
   bool differentiable;
+  Any (*make)(const Array&, Layout) = nullptr;  // of integers and masks; null for reals
   bool is_distinct = false;
   std::vector<double> kinks = {};
   std::vector<double> explicit_values = {};  // repeated until the shape is filled
@@ -114,14 +106,16 @@ struct Whole : detail::Fluent<Whole<E>> {
 inline Real real(const Shape& shape, double lo = -2, double hi = 2) {
   return {{Input{Input::Kind::real, shape, lo, hi, true}}};
 }
-/// Tensor<Index> of values lo..hi - 1.
-inline Whole<Index> indices(const Shape& shape, Index hi, Index lo = 0) {
-  return {{Input{Input::Kind::indices, shape, static_cast<double>(lo), static_cast<double>(hi), false}}};
+/// Tensor<Index>, or another integer type, of values lo..hi - 1.
+template <class E = Index>
+Whole<E> indices(const Shape& shape, Index hi, Index lo = 0) {
+  return {{Input{Input::Kind::indices, shape, static_cast<double>(lo), static_cast<double>(hi), false,
+                 &make_tensor<E>}}};
 }
 /// Tensor<Byte>, or another element type, of zeros and ones.
 template <class E = Byte>
 Whole<E> mask(const Shape& shape) {
-  return {{Input{Input::Kind::mask, shape, 0, 1, false}}};
+  return {{Input{Input::Kind::mask, shape, 0, 1, false, &make_tensor<E>}}};
 }
 
 /// Inputs whose result and gradients were derived by hand. An empty gradient is not compared.

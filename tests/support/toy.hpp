@@ -1,7 +1,7 @@
 // Operators for tests of the engine, so that its tests need no operator of the library.
 #pragma once
 
-#include <cmath>
+#include <stdexcept>
 
 #include <wengert/core/backward.hpp>
 
@@ -156,11 +156,12 @@ template <class T>
 Tensor<T> rows(const Tensor<T>& x, const Tensor<Index>& which) {
   const Recorder rec("toy_rows", x);
   const Tensor<T> xc = x.packed();
+  const Tensor<Index> r = which.packed();
   const Index width = x.dim(1);
   Tensor<T> y({which.size(), width});
   for (Index i = 0; i < which.size(); ++i)
-    for (Index j = 0; j < width; ++j) y.fresh_data()[i * width + j] = xc.data()[which.data()[i] * width + j];
-  if (rec) rec.record(y, RowsRule<T>{save(which), width});
+    for (Index j = 0; j < width; ++j) y.fresh_data()[i * width + j] = xc.data()[r.data()[i] * width + j];
+  if (rec) rec.record(y, RowsRule<T>{save(r), width});
   return y;
 }
 
