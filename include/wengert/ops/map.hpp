@@ -1,0 +1,216 @@
+// map: any element-wise function of one to four broadcast tensors as one record, and the rule behind every
+// element-wise operator of the library. Floor: ops.
+#pragma once
+
+#include <wengert/core/record.hpp>
+#include <wengert/kernels/map_reduce.hpp>
+
+namespace wengert::inline WENGERT_ISA {
+
+namespace detail {
+
+using kernels::saves_nothing;
+using kernels::saves_x;
+using kernels::saves_y;
+using kernels::Vec;
+
+template <Scalar T, std::size_t K>
+using Operands = std::array<const Tensor<T>*, K>;
+
+/// Whether the kernels can read `x` in place: its last axis is contiguous or stretched.
+template <Scalar T>
+bool row_readable(const Tensor<T>& x) noexcept {
+  int last = x.rank() - 1;
+  while (last >= 0 && x.shape()[last] == 1) --last;
+  return last < 0 || x.strides()[last] == 1 || x.strides()[last] == 0;
+}
+
+/// Calls `f` with operands that the kernels can read; null ones stay null.
+template <Scalar T, std::size_t K, class F>
+void with_readable(Operands<T, K> x, F f) {
+  bool ready = true;
+  for (const Tensor<T>* t : x) ready = ready && (t == nullptr || row_readable(*t));
+  if (ready) return f(x);
+  std::array<Tensor<T>, K> packed;
+  for (std::size_t k = 0; k < K; ++k)
+    if (x[k] != nullptr && !row_readable(*x[k])) {
+      packed[k] = x[k]->packed_copy();
+      x[k] = &packed[k];
+    }
+  f(x);
+}
+
+/// Null operands are not read; `stand_in` is what they point at.
+template <Scalar T, std::size_t K>
+kernels::MapInputs<T, K> map_inputs(const Shape& shape, const Operands<T, K>& x,
+                                    const T* stand_in = nullptr) {
+  kernels::MapInputs<T, K> in{shape, true, {}, {}};
+  for (const Tensor<T>* t : x)
+    in.dense = in.dense && (t == nullptr || (t->shape() == shape && t->is_contiguous()));
+  for (std::size_t k = 0; k < K; ++k) {
+    in.data[k] = x[k] == nullptr ? stand_in : x[k]->data();
+    if (in.dense) continue;
+    in.strides[k] = x[k] == nullptr ? contiguous_strides(shape)
+                                    : broadcast_strides(x[k]->shape(), x[k]->strides(), shape);
+  }
+  return in;
+}
+
+/// Rule of an element-wise operation `Op`, a struct with
+///   name; value(x...) on Vecs; vjp(dy, y, x...), an array of one partial an input;
+///   saves, the values that vjp reads; optionally `identity`, a bit for each input whose partial is dy
+///   itself, and `has_poles`, when a slope can be infinite or NaN where dy is 0.
+template <class Op, Scalar T, std::size_t K>
+struct MapRule {
+  static constexpr std::string_view name = Op::name;
+  static constexpr bool reads(std::size_t k) { return (Op::saves >> k & 1U) != 0; }
+  static constexpr const kernels::MapRows<T, K>& rows = kernels::map_rows<Op, T, T, K>;
+  static constexpr bool passes_dy_on(std::size_t k) {
+    if constexpr (requires { Op::identity; }) return (Op::identity >> k & 1U) != 0;
+    return false;
+  }
+
+  Op op;
+  std::array<Saved<T>, K> x;  // empty where vjp does not read it
+  Saved<T> y;
+  std::array<Shape, K> shapes;
+
+  auto saved() const {
+    return std::apply([this](const auto&... s) { return std::tie(s..., y); }, x);
+  }
+
+  void backward(Vjp& v) {
+    Operands<T, K> values{};
+    for (std::size_t k = 0; k < K; ++k)
+      if (reads(k)) values[k] = &x[k].value();
+    with_readable<T, K>(values, [&](const Operands<T, K>& in) {
+      const Shape shape = v.shape();
+      accumulate(v, shape, map_inputs<T, K>(shape, in, v.dy<T>()));
+    });
+  }
+
+ private:
+  void accumulate(Vjp& v, const Shape& shape, const kernels::MapInputs<T, K>& in) {
+    const T* const dy = v.dy<T>();
+    // Stretched inputs first: one of the others may take over the memory of dy.
+    std::array<bool, K> full{};
+    std::size_t last = K;
+    for (std::size_t k = 0; k < K; ++k) {
+      const int i = static_cast<int>(k);
+      if (!v.wants(i)) continue;
+      full[k] = shapes[k] == shape;
+      if (full[k])
+        last = k;
+      else if constexpr (K > 1)
+        sum_into(v.into<T>(i), in, dy, k);
+    }
+    std::array<T*, K> dx{};
+    std::array<bool, K> add{};
+    bool work = false;
+    for (std::size_t k = 0; k < K; ++k) {
+      if (!full[k]) continue;
+      const int i = static_cast<int>(k);
+      const GradRef<T> to = k == last ? v.into_over_dy<T>(i) : v.into<T>(i);
+      if (passes_dy_on(k) && to.data == dy) continue;  // the gradient has moved on as it is
+      dx[k] = to.data;
+      add[k] = to.add;
+      work = true;
+    }
+    if (work) kernels::map_vjp<T, K>(rows, &op, in, y.data(), dy, dx, add);
+  }
+
+  void sum_into(GradRef<T> to, const kernels::MapInputs<T, K>& in, const T* dy, std::size_t k) const {
+    if (in.shape.size() == 0) {  // an empty sum
+      if (!to.add) kernels::fill(to.data, shapes[k].size(), T(0));
+      return;
+    }
+    kernels::MapInputs<T, K> strided = in;
+    if (in.dense) strided.strides.fill(contiguous_strides(in.shape));
+    const Strides strides = broadcast_strides(shapes[k], contiguous_strides(shapes[k]), in.shape);
+    kernels::map_vjp_broadcast<T, K>(rows, &op, strided, y.data(), dy, k, strides, to.data, to.add);
+  }
+};
+
+inline Shape common_shape(std::string_view, const Shape& a) { return a; }
+template <class... S>
+Shape common_shape(std::string_view op, const Shape& a, const Shape& b, const S&... rest) {
+  return common_shape(op, a == b ? a : broadcast_shapes(op, a, b), rest...);
+}
+
+template <class R, class Op, Scalar T, std::size_t K>
+Tensor<R> map_forward(const Op& op, const Shape& shape, const Operands<T, K>& x) {
+  Tensor<R> y(shape);
+  with_readable<T, K>(x, [&](const Operands<T, K>& in) {
+    kernels::map<T, K>(kernels::map_rows<Op, T, R, K>, &op, map_inputs<T, K>(shape, in), y.fresh_data(),
+                       sizeof(R));
+  });
+  return y;
+}
+
+/// y = op.value(x...), recorded with MapRule.
+template <class Op, Scalar T, std::same_as<Tensor<T>>... Rest>
+Tensor<T> map_op(const Op& op, const Tensor<T>& first, const Rest&... rest) {
+  constexpr std::size_t K = 1 + sizeof...(Rest);
+  const Shape shape = common_shape(Op::name, first.shape(), rest.shape()...);
+  const Recorder rec(Op::name, first, rest...);
+  const Operands<T, K> x{&first, &rest...};
+  Tensor<T> y = map_forward<T>(op, shape, x);
+  if constexpr (Field<T>) {
+    if (!rec) return y;
+    using Rule = MapRule<Op, T, K>;
+    Rule rule{op, {}, {}, {first.shape(), rest.shape()...}};
+    for (std::size_t k = 0; k < K; ++k)
+      if (Rule::reads(k)) rule.x[k] = save(*x[k]);
+    if constexpr ((Op::saves & saves_y) != 0) rule.y = save(y);
+    rec.record(y, std::move(rule));
+  }
+  return y;
+}
+
+/// A user's function as an operation: its partials are those of dual numbers.
+template <class F>
+struct LambdaOp {
+  static constexpr std::string_view name = "map";
+  static constexpr unsigned saves = saves_x(0) | saves_x(1) | saves_x(2) | saves_x(3);
+  static constexpr bool has_poles = true;
+  F f;
+
+  template <class T, class... Rest>
+  auto value(Vec<T> x, Rest... rest) const {
+    return Vec<T>(f(x, rest...));
+  }
+  template <class T, class... Xs>
+  auto vjp(Vec<T> dy, Vec<T>, Xs... x) const {
+    constexpr int K = sizeof...(Xs);
+    using D = kernels::Dual<Vec<T>, K>;
+    int k = 0;
+    const D y = apply(std::array<D, K>{D::variable(x, k++)...}, std::make_index_sequence<K>{});
+    std::array<Vec<T>, K> dx;
+    for (std::size_t i = 0; i < K; ++i) dx[i] = dy * y.d[i];
+    return dx;
+  }
+
+ private:
+  template <class D, std::size_t K, std::size_t... i>
+  D apply(const std::array<D, K>& x, std::index_sequence<i...>) const {
+    return D(f(x[i]...));
+  }
+};
+
+}  // namespace detail
+
+/// Applies a function of one to four numbers to tensors element by element, as one fused, vectorised,
+/// differentiable operation: `map([](auto x, auto w) { return tanh(x) * w; }, x, w)`.
+///   y    = f(x...)              inputs broadcast; y: their common shape
+///   dx_k += dy * df/dx_k        (summed over stretched axes), by running f on dual numbers; saves the inputs
+/// `f` is called with SIMD vectors and with dual numbers of them, so it is generic (`auto`), has no branches
+/// on its arguments (use `where(x > 0, a, b)`, `max`, `min`, `clamp`), calls functions unqualified, and
+/// captures by value. Throws ShapeError when shapes do not broadcast, TapeError on stale operands.
+template <class F, Field T, std::same_as<Tensor<T>>... Rest>
+Tensor<T> map(const F& f, const Tensor<T>& x, const Rest&... rest) {
+  static_assert(sizeof...(Rest) <= 3, "map takes one to four tensors");
+  static_assert(alignof(F) <= Arena::alignment, "capture scalars, not vectors");
+  return detail::map_op(detail::LambdaOp<F>{f}, x, rest...);
+}
+
+}  // namespace wengert::inline WENGERT_ISA
