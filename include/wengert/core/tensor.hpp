@@ -120,8 +120,9 @@ class Tensor {
     return {data(), static_cast<std::size_t>(size())};
   }
 
-  /// Writes `value` everywhere, in place; see `mutable_data`.
+  /// Writes `value` everywhere, in place; see `mutable_data`. Throws ShapeError on an expanded tensor.
   Tensor& fill(T value) {
+    require_separate_elements("fill");
     T* y = mutable_data();
     if (is_contiguous()) {
       kernels::fill(y, size(), value);
@@ -132,11 +133,13 @@ class Tensor {
   }
 
   /// Copies the values of `x`, of the same shape, in place; see `mutable_data`. A copy is not recorded, so a
-  /// tracked `x` throws TapeError: pass its detach().
+  /// tracked `x` throws TapeError: pass its detach(). Throws ShapeError when shapes differ or this tensor is
+  /// expanded.
   Tensor& copy_from(const Tensor& x) {
     if (x.shape_ != shape_)
       fail<ShapeError>("copy_from", "shapes differ; this is ", shape_, ", x is ", x.shape_,
                        "; expected equal shapes");
+    require_separate_elements("copy_from");
     if (x.place_.tracked() && grad_enabled())
       fail<TapeError>("copy_from", "x asks for a gradient, which a copy in place would sever; shape is ",
                       shape_, "; expected a constant; pass its detach()");
@@ -195,6 +198,13 @@ class Tensor {
   T* fresh_data() noexcept { return const_cast<T*>(data()); }
 
  private:
+  void require_separate_elements(std::string_view op) const {
+    for (int i = 0; i < rank(); ++i)
+      if (strides_[i] == 0 && shape_[i] > 1)
+        fail<ShapeError>(op, "several elements lie in one place; shape is ", shape_, ", strides are ",
+                         strides_, "; expected a tensor that was not expanded; write to a clone");
+  }
+
   Shape shape_;
   Strides strides_;
   Index offset_ = 0;
