@@ -9,8 +9,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <dlfcn.h>
 #include <dnnl.hpp>
-#include <omp.h>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -61,9 +61,12 @@ std::vector<Product> heroes_products() {
   return all;
 }
 
-std::vector<float> values(Index n, std::uint32_t seed) {
-  std::vector<float> v(static_cast<std::size_t>(n));
-  for (float& x : v) x = static_cast<float>((seed = seed * 1664525U + 1013904223U) >> 8) / 8388608.0F - 1.0F;
+using Values = wg::Scratch<float>;  // aligned as tensors are
+
+Values values(Index n, std::uint32_t seed) {
+  Values v(n);
+  for (Index i = 0; i < n; ++i)
+    v[i] = static_cast<float>((seed = seed * 1664525U + 1013904223U) >> 8) / 8388608.0F - 1.0F;
   return v;
 }
 
@@ -83,8 +86,8 @@ struct Timing {
 
 Timing compare(const Product& s, char a_layout, char b_layout, double budget) {
   using Memory = dnnl::memory;
-  const std::vector<float> a = values(s.m * s.k, 1), b = values(s.k * s.n, 2);
-  std::vector<float> c(static_cast<std::size_t>(s.m * s.n)), d(c.size());
+  const Values a = values(s.m * s.k, 1), b = values(s.k * s.n, 2);
+  const Values c(s.m * s.n), d(s.m * s.n);
   const wg::kernels::MatrixView<float> a_view = a_layout == 'N'
                                                     ? wg::kernels::MatrixView<float>{a.data(), s.k, 1}
                                                     : wg::kernels::MatrixView<float>{a.data(), 1, s.m};
@@ -102,10 +105,9 @@ Timing compare(const Product& s, char a_layout, char b_layout, double budget) {
   const auto c_desc = description(s.m, s.n, {nullptr, s.n, 1});
   const dnnl::matmul::primitive_desc primitive_desc(dnnl::matmul::desc(a_desc, b_desc, c_desc), engine);
   const dnnl::matmul primitive(primitive_desc);
-  const std::unordered_map<int, Memory> arguments = {
-      {DNNL_ARG_SRC, Memory(a_desc, engine, const_cast<float*>(a.data()))},
-      {DNNL_ARG_WEIGHTS, Memory(b_desc, engine, const_cast<float*>(b.data()))},
-      {DNNL_ARG_DST, Memory(c_desc, engine, d.data())}};
+  const std::unordered_map<int, Memory> arguments = {{DNNL_ARG_SRC, Memory(a_desc, engine, a.data())},
+                                                     {DNNL_ARG_WEIGHTS, Memory(b_desc, engine, b.data())},
+                                                     {DNNL_ARG_DST, Memory(c_desc, engine, d.data())}};
   const auto theirs = [&] {
     primitive.execute(stream, arguments);
     stream.wait();
@@ -113,7 +115,7 @@ Timing compare(const Product& s, char a_layout, char b_layout, double budget) {
 
   ours();
   theirs();
-  for (std::size_t i = 0; i < c.size(); ++i)
+  for (Index i = 0; i < s.m * s.n; ++i)
     if (!(std::fabs(c[i] - d[i]) <= 1e-4F * static_cast<float>(s.k + 10))) {
       std::fprintf(stderr, "onednn_matmul: results differ at element %zu: ours %g, oneDNN %g\n", i,
                    double(c[i]), double(d[i]));
@@ -153,7 +155,9 @@ int main(int argc, char** argv) {
     }
   }
   wg::set_num_threads(threads);
-  omp_set_num_threads(threads);
+  // oneDNN brings an OpenMP runtime; this program need not link to it.
+  if (void* set_threads = dlsym(RTLD_DEFAULT, "omp_set_num_threads"))
+    reinterpret_cast<void (*)(int)>(set_threads)(threads);
 
   std::vector<Product> all = products;
   for (const Product& s : heroes_products()) all.push_back(s);
