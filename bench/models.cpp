@@ -1,5 +1,6 @@
 // The cases of compare.cpp as Google Benchmark programs: its filters, repetitions and output formats, one
-// contestant after the other. For ratios take compare, which interleaves them and chooses malloc and BLAS.
+// contestant after the other. For ratios take compare, which interleaves them and tries every BLAS.
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 
 #include "common/cases.hpp"
 #include "common/contestants.hpp"
+#include "common/environment.hpp"
 #include "common/timing.hpp"
 
 namespace {
@@ -67,14 +69,27 @@ std::vector<std::string> names_for(const bench::Case& work) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::vector<std::string> arguments(argv + 1, argv + argc);
   benchmark::Initialize(&argc, argv);
   int threads = 1;
+  std::string blas = "blis";
+  bool child = false;
   CLI::App app{
       "Times training steps, operators and matrix products; takes Google Benchmark's flags as well."};
   app.add_option("--threads", threads, "Threads of every contestant")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
+  app.add_option("--blas", blas, "BLAS below libtorch: blis, openblas")
+      ->check(CLI::IsMember({"blis", "openblas"}))
+      ->capture_default_str();
+  app.add_flag("--child", child)->group("");
   CLI11_PARSE(app, argc, argv);
+  if (!child) {
+    // Once more, in the environment that the peers need: malloc, threads and BLAS are settled at loading.
+    arguments.emplace_back("--child");
+    const auto print = [](const std::string& line) { std::printf("%s\n", line.c_str()); };
+    return bench::run_self(arguments, bench::setups(threads, blas).front(), print);
+  }
   bench::set_threads(threads);
   for (const bench::Case& work : bench::all_cases()) {
     for (const std::string& who : names_for(work)) {
