@@ -24,7 +24,7 @@ void check_indices(std::string_view op, const Tensor<I>& index, const char* name
 }
 
 /// dx[:, index[i], :] += dy[:, i, :] for x of (outer, rows, inner).
-template <OpName Name, Field T, IndexScalar I>
+template <OpName Name, Scalar T, IndexScalar I>
 struct TakeRule {
   static constexpr std::string_view name = Name.view();
   Saved<I> index;

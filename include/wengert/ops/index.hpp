@@ -8,7 +8,7 @@ namespace wengert::inline WENGERT_ISA {
 namespace detail {
 
 /// dx[... index ...] += dy.
-template <Field T, IndexScalar I>
+template <Scalar T, IndexScalar I>
 struct GatherRule {
   static constexpr std::string_view name = "gather";
   Saved<I> index;
@@ -46,7 +46,7 @@ void check_source(std::string_view op, const Tensor<I>& index, const Tensor<T>& 
 }
 
 /// dx += dy, dsource += dy[... index ...]; where `Replaces`, dx gains nothing at the index.
-template <OpName Name, bool Replaces, Field T, IndexScalar I>
+template <OpName Name, bool Replaces, Scalar T, IndexScalar I>
 struct ScatterRule {
   static constexpr std::string_view name = Name.view();
   Saved<I> index;

@@ -12,7 +12,7 @@ namespace wengert::inline WENGERT_ISA {
 namespace detail {
 
 /// dx_i += dy[the part that came from x_i].
-template <OpName Name, Field T>
+template <OpName Name, Scalar T>
 struct JoinRule {
   static constexpr std::string_view name = Name.view();
   Buffer sizes;  // of each input along the axis

@@ -82,7 +82,7 @@ Tensor<T> reshape_to(const Tensor<T>& x, const Shape& shape) {
 }
 
 /// y's axis i is x's axis `order[i]`.
-template <OpName Name, Field T>
+template <OpName Name, Scalar T>
 struct PermuteRule {
   static constexpr std::string_view name = Name.view();
   Shape order;

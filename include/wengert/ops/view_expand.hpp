@@ -9,7 +9,7 @@ namespace wengert::inline WENGERT_ISA {
 namespace detail {
 
 /// dx += sum of dy over the stretched axes, given as bits.
-template <OpName Name, Field T>
+template <OpName Name, Scalar T>
 struct ExpandRule {
   static constexpr std::string_view name = Name.view();
   unsigned stretched;

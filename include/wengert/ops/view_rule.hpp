@@ -18,7 +18,7 @@ struct OpName {
 };
 
 /// y holds the elements of x in the same row-major order: dx += dy, in dy's own memory where it can be.
-template <OpName Name, Field T>
+template <OpName Name, Scalar T>
 struct SameOrderRule {
   static constexpr std::string_view name = Name.view();
   void backward(Vjp& v) const {

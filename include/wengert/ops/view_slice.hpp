@@ -15,7 +15,7 @@ namespace wengert::inline WENGERT_ISA {
 namespace detail {
 
 /// dx[part] += dy; a gradient that nothing has reached yet is 0 outside the part.
-template <OpName Name, Field T>
+template <OpName Name, Scalar T>
 struct SliceRule {
   static constexpr std::string_view name = Name.view();
   kernels::Slice part;
