@@ -65,8 +65,7 @@ struct SeedNetImpl : nn::Module {
   }
 
   torch::Tensor forward(const torch::Tensor& ids) {
-    torch::Tensor x =
-        embedding(ids).view({-1, seed_model::kGroup});  // (B * 2, 160)
+    torch::Tensor x = embedding(ids).view({-1, seed_model::kGroup});  // (B * 2, 160)
     x = torch::tanh(norm1(linear1(x)));
     x = x.view({-1, seed_model::kPositions * seed_model::kHidden});  // (B, 256)
     x = torch::tanh(norm2(linear2(x)));
