@@ -252,24 +252,30 @@ struct Vec {
   WENGERT_INLINE Vec& operator/=(Vec b) noexcept { return *this = *this / b; }
 
   friend WENGERT_INLINE Mask<T> operator==(Vec a, Vec b) noexcept { return a.v == b.v; }
-  friend WENGERT_INLINE Mask<T> operator!=(Vec a, Vec b) noexcept { return a.v != b.v; }
+  // Not xsimd's !=, which some instruction sets hold false for NaN.
+  friend WENGERT_INLINE Mask<T> operator!=(Vec a, Vec b) noexcept { return !(a == b); }
   friend WENGERT_INLINE Mask<T> operator<(Vec a, Vec b) noexcept { return a.v < b.v; }
   friend WENGERT_INLINE Mask<T> operator<=(Vec a, Vec b) noexcept { return a.v <= b.v; }
   friend WENGERT_INLINE Mask<T> operator>(Vec a, Vec b) noexcept { return a.v > b.v; }
   friend WENGERT_INLINE Mask<T> operator>=(Vec a, Vec b) noexcept { return a.v >= b.v; }
-  friend WENGERT_INLINE Mask<T> isnan(Vec a) noexcept { return a.v != a.v; }
+  friend WENGERT_INLINE Mask<T> isnan(Vec a) noexcept {
+    if constexpr (SimdScalar<T>)
+      return xsimd::isnan(a.v);
+    else
+      return a.v != a.v;
+  }
 
   /// The larger of the two; NaN if either is NaN.
   friend WENGERT_INLINE Vec max(Vec a, Vec b) noexcept {
     if constexpr (SimdScalar<T>)  // the instruction returns b where one operand is NaN
-      return xsimd::select(a.v != a.v, a.v, max_or_second(a, b).v);
+      return where(isnan(a), a, max_or_second(a, b));
     else
       return a.v > b.v || a.v != a.v ? a : b;
   }
   /// The smaller of the two; NaN if either is NaN.
   friend WENGERT_INLINE Vec min(Vec a, Vec b) noexcept {
     if constexpr (SimdScalar<T>)
-      return xsimd::select(a.v != a.v, a.v, min_or_second(a, b).v);
+      return where(isnan(a), a, min_or_second(a, b));
     else
       return a.v < b.v || a.v != a.v ? a : b;
   }
