@@ -1,0 +1,138 @@
+// The fully connected layer as one record: product, bias and, on request, relu. Floor: ops.
+#pragma once
+
+#include <wengert/kernels/gemm.hpp>
+#include <wengert/ops/linear_rows.hpp>
+
+namespace wengert::inline WENGERT_ISA {
+
+namespace detail {
+
+template <Field T>
+FoldedRows<T> linear_rows(const Tensor<T>& x) {
+  return FoldedRows<T>(x, x.rank() - 1, FoldedRows<T>::Columns::any_stride);
+}
+
+template <Field T, bool Relu>
+struct LinearRule {
+  static constexpr std::string_view name = Relu ? "linear_relu" : "linear";
+  Saved<T> x, w;  // without values where the other asks for no gradient
+  Saved<T> y;     // when Relu
+  auto saved() const { return std::tie(x, w, y); }
+
+  void backward(Vjp& v) const {
+    const Index out = w.shape()[0], in = w.shape()[1];
+    Index m = 1;
+    for (int i = 0; i + 1 < x.shape().rank(); ++i) m *= x.shape()[i];
+    const T* dz = v.dy<T>();  // of the product
+    const Scratch<T> masked(Relu ? m * out : 0);
+    if (Relu || v.wants(2)) {  // db += column sums of dz
+      const GradRef<T> db = v.wants(2) ? v.into<T>(2) : GradRef<T>{nullptr, false};
+      dz = sum_and_mask(m, out, dz, masked.data(), {db.data, db.add});
+    }
+    if (v.wants(1)) {  // dw += dz^T x
+      const FoldedRows<T> xr = linear_rows(x.value());
+      const GradRef<T> dw = v.into<T>(1);
+      kernels::gemm<T>(out, in, m, {dz, 1, out}, {xr.data(), xr.row_stride(), xr.column_stride()}, dw.data,
+                       in, dw.add);
+    }
+    if (v.wants(0)) {  // dx += dz w
+      const Strides& s = w.value().strides();
+      const GradRef<T> dx = v.into<T>(0);
+      kernels::gemm<T>(m, in, out, {dz, out, 1}, {w.data(), s[0], s[1]}, dx.data, in, dx.add);
+    }
+  }
+
+ private:
+  const T* sum_and_mask(Index m, Index out, const T* dy, T* masked, kernels::SumTarget<T> db) const {
+    using V = kernels::Vec<T>;
+    const T* const result = y.data();
+    kernels::column_sums<1, T>(m, out,
+                               [=](auto io, Index r, Index c) WENGERT_INLINE_LAMBDA {
+                                 const Index at = r * out + c;
+                                 V g = io.load(dy + at);
+                                 if constexpr (Relu) {
+                                   g = where(io.load(result + at) <= V(T(0)), V(T(0)), g);
+                                   io.store(masked + at, g);
+                                 }
+                                 return std::array<V, 1>{g};
+                               },
+                               {db});
+    return Relu ? masked : dy;
+  }
+};
+
+inline void check_linear(std::string_view op, const Shape& x, const Shape& w, const Shape* b) {
+  if (x.rank() == 0)
+    fail<ShapeError>(op, "x has no axes; x is ", x, ", w is ", w, "; expected rank 1 or more");
+  if (w.rank() != 2)
+    fail<ShapeError>(op, "w must be a matrix; x is ", x, ", w is ", w, "; expected (out, ", x.back(), ")");
+  if (x.back() != w[1])
+    fail<ShapeError>(op, "inner dimensions differ; x is ", x, ", w is ", w, "; expected x.dim(", x.rank() - 1,
+                     ") == w.dim(1) == ", w[1]);
+  if (b != nullptr && *b != Shape{w[0]})
+    fail<ShapeError>(op, "bias does not fit; x is ", x, ", w is ", w, ", b is ", *b, "; expected (", w[0],
+                     ")");
+}
+
+template <bool Relu, Field T>
+Tensor<T> linear(const Tensor<T>& x, const Tensor<T>& w, const Tensor<T>* b) {
+  constexpr std::string_view op = LinearRule<T, Relu>::name;
+  check_linear(op, x.shape(), w.shape(), b != nullptr ? &b->shape() : nullptr);
+  Shape shape = x.shape();
+  shape[x.rank() - 1] = w.shape()[0];
+  checked_size(op, shape, sizeof(T));
+  const Tensor<T> absent;
+  const Recorder rec(op, x, w, b != nullptr ? *b : absent);
+  const FoldedRows<T> xr = linear_rows(x);
+  const Tensor<T> bias = b != nullptr ? b->packed() : absent;
+  Tensor<T> y(shape);
+  const Index out = w.shape()[0];
+  kernels::gemm<T>(xr.rows(), out, xr.width(), {xr.data(), xr.row_stride(), xr.column_stride()},
+                   {w.data(), w.strides()[1], w.strides()[0]}, y.fresh_data(), out, false, bias.data(),
+                   Relu ? kernels::Activation::relu : kernels::Activation::none);
+  if (rec) {
+    LinearRule<T, Relu> rule{save_if(w.requires_grad(), x), save_if(x.requires_grad(), w), {}};
+    if (Relu) rule.y = save(y);
+    rec.record(y, std::move(rule));
+  }
+  return y;
+}
+
+template <class T>
+concept Ordered = requires(T a) {
+  static_cast<bool>(a < a);
+};
+
+}  // namespace detail
+
+/// Fully connected layer, with PyTorch's layout of weights; leading axes are folded, so the gradient of w is
+/// one product. One record.
+///   x: (..., in), w: (out, in), b: (out); y: (..., out), y = x w^T + b
+///   dx += dy w      dw += dy^T x      db += sum of dy over all leading axes
+/// Saves x if w, and w if x, asks for a gradient. Sums are as those of `matmul`; db is summed in blocks.
+/// Throws ShapeError when x has rank 0, w is no matrix, the inner dimensions differ, or b does not fit.
+template <Field T>
+Tensor<T> linear(const Tensor<T>& x, const Tensor<T>& w, const Tensor<T>& b) {
+  return detail::linear<false>(x, w, &b);
+}
+/// As above, without bias.
+template <Field T>
+Tensor<T> linear(const Tensor<T>& x, const Tensor<T>& w) {
+  return detail::linear<false>(x, w, static_cast<const Tensor<T>*>(nullptr));
+}
+
+/// y = relu(x w^T + b) as one record: `linear` with dy where y > 0 (or is NaN) and 0 elsewhere, as relu'(0) =
+/// 0. Saves y in place of the sum before relu. Shapes and errors are those of `linear`.
+template <Field T>
+requires detail::Ordered<T> Tensor<T> linear_relu(const Tensor<T>& x, const Tensor<T>& w,
+                                                  const Tensor<T>& b) {
+  return detail::linear<true>(x, w, &b);
+}
+/// As above, without bias.
+template <Field T>
+requires detail::Ordered<T> Tensor<T> linear_relu(const Tensor<T>& x, const Tensor<T>& w) {
+  return detail::linear<true>(x, w, static_cast<const Tensor<T>*>(nullptr));
+}
+
+}  // namespace wengert::inline WENGERT_ISA
