@@ -1,5 +1,5 @@
-// Element-wise losses: one pass that computes and sums them, one that accumulates the gradients of both operands.
-// Floor: kernels.
+// Element-wise losses: one pass that computes and sums them, one that accumulates the gradients of both
+// operands. Floor: kernels.
 #pragma once
 
 #include <wengert/kernels/reduce.hpp>
@@ -66,9 +66,9 @@ T sum_losses(Index n, Loss loss) {
   parallel_for(blocks, Loss::grain_blocks, [=](Index begin, Index end) {
     for (Index b = begin; b < end; ++b) {
       const Index from = b * fold_block;
-      part[b] = sum_vectors<4, T>(
-          std::min(fold_block, n - from),
-          [=](Index i, Index k) WENGERT_INLINE_LAMBDA { return loss.value(from + i, k); });
+      part[b] =
+          sum_vectors<4, T>(std::min(fold_block, n - from),
+                            [=](Index i, Index k) WENGERT_INLINE_LAMBDA { return loss.value(from + i, k); });
     }
   });
   return FoldSum::total(part, blocks);
@@ -92,8 +92,8 @@ struct LossGradient {
   bool add = false;
 };
 
-/// dx[i] += dy * scale * slope_x(i) and dt likewise, where dy is one number, or one an element with `each`. dx and
-/// dt may be one place if dt adds.
+/// dx[i] += dy * scale * slope_x(i) and dt likewise, where dy is one number, or one an element with `each`.
+/// dx and dt may be one place if dt adds.
 template <Scalar T, class Loss>
 void losses_vjp(Index n, Loss loss, const T* dy, bool each, T scale, LossGradient<T> dx, LossGradient<T> dt) {
   if (n == 0) return;

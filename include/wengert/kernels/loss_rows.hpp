@@ -1,13 +1,13 @@
-// Softmax and cross-entropy in one: forward reads each row of logits twice while it is in L1, backward once. Also the
-// negative log-likelihood. Rows are (n, classes) without gaps. Floor: kernels.
+// Softmax and cross-entropy in one: forward reads each row of logits twice while it is in L1, backward once.
+// Also the negative log-likelihood. Rows are (n, classes) without gaps. Floor: kernels.
 #pragma once
 
 #include <wengert/kernels/softmax.hpp>
 
 namespace wengert::inline WENGERT_ISA::kernels {
 
-/// What a loss over rows of classes is made of. `weight` (one a class) may be null, `targets` too for targets that
-/// are probabilities.
+/// What a loss over rows of classes is made of. `weight` (one a class) may be null, `targets` too for targets
+/// that are probabilities.
 template <Scalar T, class I>
 struct ClassRows {
   const T* x;
@@ -57,8 +57,8 @@ WENGERT_INLINE T spread_loss(const T* x, Index n, T shift, T log_s, const T* wei
 
 }  // namespace detail
 
-/// loss[r] = (1 - smoothing) * w_t * (lse - x_t) + smoothing / classes * sum of w_c * (lse - x_c) for target t, where
-/// lse = log(sum(exp(x[r, :]))); 0 for rows that are ignored. `softmax` gets what backward needs.
+/// loss[r] = (1 - smoothing) * w_t * (lse - x_t) + smoothing / classes * sum of w_c * (lse - x_c) for target
+/// t, where lse = log(sum(exp(x[r, :]))); 0 for rows that are ignored. `softmax` gets what backward needs.
 template <Scalar T, class I>
 void cross_entropy(const ClassRows<T, I>& c, T smoothing, T* loss, RowSoftmax<T>* softmax) {
   parallel_for(c.rows, softmax_grain / std::max<Index>(1, c.classes), [=](Index begin, Index end) {
@@ -72,20 +72,23 @@ void cross_entropy(const ClassRows<T, I>& c, T smoothing, T* loss, RowSoftmax<T>
       const T log_s = detail::softmax_of_row(x, c.classes, softmax + r), shift = softmax[r].shift;
       T l = static_cast<T>((log_s - (x[c.target(r)] - shift)) * c.weight_of(r));
       if (!(smoothing == T(0)))
-        l = static_cast<T>((T(1) - smoothing) * l + smoothing / static_cast<T>(c.classes) *
-                                                        detail::spread_loss(x, c.classes, shift, log_s, c.weight));
-      loss[r] = softmax[r].scale == T(0) ? static_cast<T>(-log_s) : l;  // a row of -inf: no mass on any target
+        l = static_cast<T>((T(1) - smoothing) * l +
+                           smoothing / static_cast<T>(c.classes) *
+                               detail::spread_loss(x, c.classes, shift, log_s, c.weight));
+      loss[r] =
+          softmax[r].scale == T(0) ? static_cast<T>(-log_s) : l;  // a row of -inf: no mass on any target
     }
   });
 }
 
 /// dx += g * d(loss of the row)/dx with g = dy * scale; dy is one number, or one a row with `each`.
 template <Scalar T, class I>
-void cross_entropy_vjp(const ClassRows<T, I>& c, T smoothing, const RowSoftmax<T>* softmax, const T* dy, bool each,
-                       T scale, T* dx, bool add) {
+void cross_entropy_vjp(const ClassRows<T, I>& c, T smoothing, const RowSoftmax<T>* softmax, const T* dy,
+                       bool each, T scale, T* dx, bool add) {
   using V = Vec<T>;
   const T share = static_cast<T>(smoothing / static_cast<T>(c.classes));
-  const T all_weights = c.weight == nullptr ? static_cast<T>(c.classes) : fold_span<FoldSum>(c.weight, c.classes);
+  const T all_weights =
+      c.weight == nullptr ? static_cast<T>(c.classes) : fold_span<FoldSum>(c.weight, c.classes);
   parallel_for(c.rows, softmax_grain / std::max<Index>(1, c.classes), [=](Index begin, Index end) {
     for (Index r = begin; r < end; ++r) {
       T* to = dx + r * c.classes;
@@ -135,8 +138,8 @@ void soft_cross_entropy(const T* x, const SoftTargets<T>& q, Index rows, Index c
       const Index at = r * classes;
       const V log_s = V::broadcast(detail::softmax_of_row(x + at, classes, softmax + r));
       const V m = V::broadcast(softmax[r].shift);
-      mass[r] = sum_vectors<4, T>(
-          classes, [=](Index i, Index n) WENGERT_INLINE_LAMBDA { return q.mass(at, i, n); });
+      mass[r] = sum_vectors<4, T>(classes,
+                                  [=](Index i, Index n) WENGERT_INLINE_LAMBDA { return q.mass(at, i, n); });
       loss[r] = sum_vectors<4, T>(classes, [=](Index i, Index n) WENGERT_INLINE_LAMBDA {
         const V u = q.mass(at, i, n);
         return where(u == 0, V(T(0)), u * (log_s - (load_n(x + at + i, n) - m)));
@@ -148,8 +151,8 @@ void soft_cross_entropy(const T* x, const SoftTargets<T>& q, Index rows, Index c
 /// dx_c += g * (softmax_c * mass - u_c), dt_c += g * keep * w_c * (lse - x_c); either may be null.
 template <Scalar T>
 void soft_cross_entropy_vjp(const T* x, const SoftTargets<T>& q, Index rows, Index classes,
-                            const RowSoftmax<T>* softmax, const T* mass, const T* dy, bool each, T scale, T* dx,
-                            bool add_x, T* dt, bool add_t) {
+                            const RowSoftmax<T>* softmax, const T* mass, const T* dy, bool each, T scale,
+                            T* dx, bool add_x, T* dt, bool add_t) {
   using V = Vec<T>;
   parallel_for(rows, softmax_grain / std::max<Index>(1, classes), [=](Index begin, Index end) {
     for (Index r = begin; r < end; ++r) {
@@ -183,14 +186,15 @@ void nll(const ClassRows<T, I>& c, T* loss) {
 /// dx[r, t] -= g * w_t with g = dy * scale, into zeros unless `add`.
 template <Scalar T, class I>
 void nll_vjp(const ClassRows<T, I>& c, const T* dy, bool each, T scale, T* dx, bool add) {
-  parallel_for(c.rows, std::max<Index>(1, fold_grain / std::max<Index>(1, c.classes)), [=](Index begin, Index end) {
-    if (!add) std::fill(dx + begin * c.classes, dx + end * c.classes, T(0));
-    for (Index r = begin; r < end; ++r) {
-      if (!c.counts(r)) continue;
-      T& d = dx[r * c.classes + c.target(r)];
-      d = static_cast<T>(d - scale * dy[each ? r : 0] * c.weight_of(r));
-    }
-  });
+  parallel_for(c.rows, std::max<Index>(1, fold_grain / std::max<Index>(1, c.classes)),
+               [=](Index begin, Index end) {
+                 if (!add) std::fill(dx + begin * c.classes, dx + end * c.classes, T(0));
+                 for (Index r = begin; r < end; ++r) {
+                   if (!c.counts(r)) continue;
+                   T& d = dx[r * c.classes + c.target(r)];
+                   d = static_cast<T>(d - scale * dy[each ? r : 0] * c.weight_of(r));
+                 }
+               });
 }
 
 }  // namespace wengert::inline WENGERT_ISA::kernels

@@ -1,5 +1,5 @@
-// Folds of (outer, reduce, inner) arrays: sums, largest and smallest, of the elements or of a function of them.
-// Blocks never depend on the number of threads, and long sums are cut into short ones. Floor: kernels.
+// Folds of (outer, reduce, inner) arrays: sums, largest and smallest, of the elements or of a function of
+// them. Blocks never depend on the number of threads, and long sums are cut into short ones. Floor: kernels.
 #pragma once
 
 #include <algorithm>
@@ -262,7 +262,8 @@ void fold(const ReduceView& v, const T* x, T* y, Map map = {}) {
     fold_columns<Op>(x, v.outer, v.reduce, v.inner, y, map);
 }
 
-/// dx[o, r, i] = map(x[o, r, i]), or += when `add`: the way back of every reduction. Maps that ignore x may get null.
+/// dx[o, r, i] = map(x[o, r, i]), or += when `add`: the way back of every reduction. Maps that ignore x may
+/// get null.
 template <Scalar T, class Map>
 void spread(const ReduceView& v, const T* x, T* dx, bool add, Map map) {
   const bool by_row = v.inner == 1;

@@ -103,8 +103,8 @@ void arg_columns(const T* x, Index outer, Index rows, Index width, Index* place,
   });
 }
 template <bool largest, Scalar T>
-  requires(!SimdScalar<T>)
-void arg_columns(const T* x, Index outer, Index rows, Index width, Index* place, T* value) {
+requires(!SimdScalar<T>) void arg_columns(const T* x, Index outer, Index rows, Index width, Index* place,
+                                          T* value) {
   parallel_for(outer * width, std::max<Index>(1, fold_grain / (8 * rows)), [=](Index begin, Index end) {
     for (Index j = begin; j < end; ++j) {
       const T* column = x + j / width * rows * width + j % width;
@@ -119,8 +119,8 @@ void arg_columns(const T* x, Index outer, Index rows, Index width, Index* place,
 
 }  // namespace detail
 
-/// place[o, i] = the first r where x[o, :, i] is largest (smallest); the first NaN if there is one. `value`, unless
-/// null, gets the element itself. v.reduce >= 1.
+/// place[o, i] = the first r where x[o, :, i] is largest (smallest); the first NaN if there is one. `value`,
+/// unless null, gets the element itself. v.reduce >= 1.
 template <bool largest, Scalar T>
 void arg_extreme(const ReduceView& v, const T* x, Index* place, T* value = nullptr) {
   if (v.outputs() == 0) return;
@@ -134,7 +134,8 @@ void arg_extreme(const ReduceView& v, const T* x, Index* place, T* value = nullp
 template <Scalar T>
 void arg_spread(const ReduceView& v, const Index* place, const T* dy, T* dx, bool add) {
   const Index inner = v.inner, size = v.reduce * inner;
-  const bool zero_by_row = !add && size <= fold_grain;  // while the row is near; longer ones on several threads
+  const bool zero_by_row =
+      !add && size <= fold_grain;  // while the row is near; longer ones on several threads
   if (!add && !zero_by_row) fill(dx, v.outer * size, T(0));
   parallel_for(v.outer, std::max<Index>(1, fold_grain / size), [=](Index begin, Index end) {
     for (Index o = begin; o < end; ++o) {

@@ -1,5 +1,5 @@
-// Reductions of two folds, the second of which needs the first: variance and log-sum-exp. Short rows go through both
-// while they are near. Floor: kernels.
+// Reductions of two folds, the second of which needs the first: variance and log-sum-exp. Short rows go
+// through both while they are near. Floor: kernels.
 #pragma once
 
 #include <wengert/kernels/softmax.hpp>
@@ -47,8 +47,8 @@ struct ExpShifted {
 
 }  // namespace detail
 
-/// mean[o, i] over the reduced axis and deviation[o, i] = sum of (x - mean)^2, by two passes; NaN and 0 where there is
-/// nothing to sum.
+/// mean[o, i] over the reduced axis and deviation[o, i] = sum of (x - mean)^2, by two passes; NaN and 0 where
+/// there is nothing to sum.
 template <Scalar T>
 void mean_and_deviation(const ReduceView& v, const T* x, T* mean, T* deviation) {
   const detail::SquaredDeviation<T> squares{mean};
@@ -67,8 +67,8 @@ void mean_and_deviation(const ReduceView& v, const T* x, T* mean, T* deviation) 
   fold<FoldSum>(v, x, deviation, squares);
 }
 
-/// y[o, i] = log(sum(exp(x[o, :, i]))). Also shift and scale, with which exp(x - shift) * scale are the softmax of x;
-/// scale is 0 where all is -inf.
+/// y[o, i] = log(sum(exp(x[o, :, i]))). Also shift and scale, with which exp(x - shift) * scale are the
+/// softmax of x; scale is 0 where all is -inf.
 template <Scalar T>
 void logsumexp(const ReduceView& v, const T* x, T* y, T* shift, T* scale) {
   const auto finish = [=](Index o) {
@@ -105,7 +105,9 @@ struct SpreadScaled {
     Vec<T> d;
     WENGERT_INLINE Vec<T> operator()() const noexcept { return d; }
   };
-  WENGERT_INLINE At row(Index o) const noexcept { return {Vec<T>::broadcast(static_cast<T>(dy[o] * factor))}; }
+  WENGERT_INLINE At row(Index o) const noexcept {
+    return {Vec<T>::broadcast(static_cast<T>(dy[o] * factor))};
+  }
   WENGERT_INLINE At columns(Index o, Index n) const noexcept {
     return {load_n(dy + o, n) * Vec<T>::broadcast(factor)};
   }

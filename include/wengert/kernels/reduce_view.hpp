@@ -7,9 +7,9 @@
 
 namespace wengert::inline WENGERT_ISA::kernels {
 
-/// A reduction after merging neighbouring axes: x is (outer, reduce, inner), y is (outer, inner), both without
-/// gaps. Where kept and reduced axes alternate more often than that, `in_place` is false: the kernels get a copy
-/// of x whose reduced axes come last, which is (outer, reduce, 1).
+/// A reduction after merging neighbouring axes: x is (outer, reduce, inner), y is (outer, inner), both
+/// without gaps. Where kept and reduced axes alternate more often than that, `in_place` is false: the kernels
+/// get a copy of x whose reduced axes come last, which is (outer, reduce, 1).
 struct ReduceView {
   Index outer = 1, reduce = 1, inner = 1;
   bool in_place = true;

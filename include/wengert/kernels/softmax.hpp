@@ -1,5 +1,5 @@
-// Softmax and log-softmax along the middle axis of (outer, n, inner), and the shifted sum of exponentials they
-// share with logsumexp and cross-entropy. A row of -inf counts as a row without mass. Floor: kernels.
+// Softmax and log-softmax along the middle axis of (outer, n, inner), and the shifted sum of exponentials
+// they share with logsumexp and cross-entropy. A row of -inf counts as a row without mass. Floor: kernels.
 #pragma once
 
 #include <wengert/kernels/reduce.hpp>
@@ -71,9 +71,8 @@ void log_softmax_row(const T* x, Index n, T* y) noexcept {
 template <Scalar T>
 void softmax_row_vjp(const T* dy, const T* y, Index n, T* dx, bool add) noexcept {
   using V = Vec<T>;
-  const V dot = V::broadcast(sum_vectors<8, T>(n, [=](Index i, Index k) WENGERT_INLINE_LAMBDA {
-    return load_n(dy + i, k) * load_n(y + i, k);
-  }));
+  const V dot = V::broadcast(sum_vectors<8, T>(
+      n, [=](Index i, Index k) WENGERT_INLINE_LAMBDA { return load_n(dy + i, k) * load_n(y + i, k); }));
   put_vectors(dx, add, n, [=](Index i, Index k) WENGERT_INLINE_LAMBDA {
     return load_n(y + i, k) * (load_n(dy + i, k) - dot);
   });
@@ -97,7 +96,8 @@ void log_softmax_row_vjp(const T* dy, const T* y, Index n, T* dx, bool add) noex
   });
 }
 
-// Calls strip(i, n, constant) for vectors of columns: `group` whole ones at once, then one by one, n <= lanes.
+// Calls strip(i, n, constant) for vectors of columns: `group` whole ones at once, then one by one, n <=
+// lanes.
 template <Scalar T, class F>
 WENGERT_INLINE void column_strips(Index width, F strip) noexcept {
   constexpr Index lanes = Vec<T>::lanes;
@@ -122,15 +122,15 @@ void softmax_columns(const T* x, Index rows, Index width, Index n, T* y) noexcep
       if constexpr (!logs) store_n(e, y + at(r, k), n);
       s[k] += e;
     }
-  for (int k = 0; k < group; ++k)
-    s[k] = where(s[k] == 0, V(T(0)), logs ? V(log(s[k])) : V(T(1)) / s[k]);
+  for (int k = 0; k < group; ++k) s[k] = where(s[k] == 0, V(T(0)), logs ? V(log(s[k])) : V(T(1)) / s[k]);
   for (Index r = 0; r < rows; ++r)
     for (int k = 0; k < group; ++k)
       store_n(logs ? load_n(x + at(r, k), n) - m[k] - s[k] : load_n(y + at(r, k), n) * s[k], y + at(r, k), n);
 }
 
 template <bool logs, int group, Scalar T>
-void softmax_columns_vjp(const T* dy, const T* y, Index rows, Index width, Index n, T* dx, bool add) noexcept {
+void softmax_columns_vjp(const T* dy, const T* y, Index rows, Index width, Index n, T* dx,
+                         bool add) noexcept {
   using V = Vec<T>;
   V sum[group], dead[group];
   for (int k = 0; k < group; ++k) sum[k] = V(T(0)), dead[k] = V(T(1));
@@ -166,14 +166,15 @@ void along_axis(const ReduceView& v, Row row, Columns columns) {
   }
   constexpr Index wide = 4 * Vec<T>::lanes;
   const Index chunks = (v.inner - 1) / wide + 1, inner = v.inner, size = v.reduce * v.inner;
-  parallel_for(v.outer * chunks, softmax_grain / (v.reduce * std::min(wide, inner)), [=](Index begin, Index end) {
-    for (Index j = begin; j < end; ++j) {
-      const Index from = j % chunks * wide;
-      column_strips<T>(std::min(wide, inner - from), [=](Index i, Index n, auto group) WENGERT_INLINE_LAMBDA {
-        columns(j / chunks * size + from + i, n, group);
+  parallel_for(
+      v.outer * chunks, softmax_grain / (v.reduce * std::min(wide, inner)), [=](Index begin, Index end) {
+        for (Index j = begin; j < end; ++j) {
+          const Index from = j % chunks * wide;
+          column_strips<T>(std::min(wide, inner - from),
+                           [=](Index i, Index n, auto group)
+                               WENGERT_INLINE_LAMBDA { columns(j / chunks * size + from + i, n, group); });
+        }
       });
-    }
-  });
 }
 
 }  // namespace detail
@@ -194,7 +195,8 @@ void softmax(const ReduceView& v, const T* x, T* y) {
       });
 }
 
-/// dx += y * (dy - sum(dy * y)), or dy - exp(y) * sum(dy) for `logs`; dx = without `add`, and then dx may be dy.
+/// dx += y * (dy - sum(dy * y)), or dy - exp(y) * sum(dy) for `logs`; dx = without `add`, and then dx may be
+/// dy.
 template <bool logs, Scalar T>
 void softmax_vjp(const ReduceView& v, const T* dy, const T* y, T* dx, bool add) {
   detail::along_axis<T>(

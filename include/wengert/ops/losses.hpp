@@ -1,5 +1,5 @@
-// Losses: mean squared error and binary cross-entropy from logits here, losses over classes in losses_classes.hpp.
-// Floor: ops.
+// Losses: mean squared error and binary cross-entropy from logits here, losses over classes in
+// losses_classes.hpp. Floor: ops.
 #pragma once
 
 #include <wengert/kernels/loss.hpp>
@@ -15,8 +15,9 @@ struct MseOptions {
 /// Options of `bce_with_logits`.
 template <Field T>
 struct BceOptions {
-  std::optional<Tensor<T>> weight = {};      ///< factor of each loss; broadcasts to the shape of x
-  std::optional<Tensor<T>> pos_weight = {};  ///< factor of the losses of positives, usually one a class; broadcasts
+  std::optional<Tensor<T>> weight = {};  ///< factor of each loss; broadcasts to the shape of x
+  std::optional<Tensor<T>> pos_weight =
+      {};  ///< factor of the losses of positives, usually one a class; broadcasts
   Reduction reduction = Reduction::mean;
 };
 
@@ -87,9 +88,9 @@ struct BceRule {
 
   void backward(Vjp& v) const {
     const Tensor<T> xs = x.value().packed(), ts = t.value().packed();
-    losses_backward<T>(
-        v, xs.size(),
-        kernels::BinaryCrossEntropy<T>{xs.data(), ts.data(), weight.data(), pos_weight.data()}, reduction);
+    losses_backward<T>(v, xs.size(),
+                       kernels::BinaryCrossEntropy<T>{xs.data(), ts.data(), weight.data(), pos_weight.data()},
+                       reduction);
   }
 };
 
@@ -109,16 +110,16 @@ Tensor<T> spread_weight(std::string_view op, std::string_view option, const std:
 }  // namespace detail
 
 /// Mean squared error.
-///   l_i = (x_i - t_i)^2;  y = mean of l, sum of l, or l       x, targets: one shape; y: () or, for none, the same
-///   dx += dy * 2 * (x - t) [/ n];  dt += the negative          saves x and targets
+///   l_i = (x_i - t_i)^2;  y = mean of l, sum of l, or l       x, targets: one shape; y: () or, for none, the
+///   same dx += dy * 2 * (x - t) [/ n];  dt += the negative          saves x and targets
 /// The mean of nothing is NaN. Shapes never broadcast. Throws ShapeError when they differ.
 template <Field T>
 Tensor<T> mse_loss(const Tensor<T>& x, const Tensor<T>& targets, MseOptions options = {}) {
   detail::check_same_shape("mse_loss", x, targets);
   const Recorder rec("mse_loss", x, targets);
   const Tensor<T> xs = x.packed(), ts = targets.packed();
-  Tensor<T> y = detail::reduce_losses<T>(x.shape(), kernels::SquaredError<T>{xs.data(), ts.data()},
-                                         options.reduction);
+  Tensor<T> y =
+      detail::reduce_losses<T>(x.shape(), kernels::SquaredError<T>{xs.data(), ts.data()}, options.reduction);
   if (rec) rec.record(y, detail::MseRule<T>{save(x), save(targets), options.reduction});
   return y;
 }
@@ -127,8 +128,8 @@ Tensor<T> mse_loss(const Tensor<T>& x, const Tensor<T>& targets, MseOptions opti
 ///   l_i = w * (p * t * softplus(-x) + (1 - t) * softplus(x))   w: weight, p: pos_weight, by default 1
 ///   y   = mean of l (divided by n, not by weights), sum of l, or l          x, targets: one shape
 ///   dx += dy * w * ((1 - t + p * t) * sigmoid(x) - p * t) [/ n]             dt likewise; saves all of them
-/// Throws ShapeError when x and targets differ in shape or a weight does not broadcast to it, ValueError when a
-/// weight asks for a gradient.
+/// Throws ShapeError when x and targets differ in shape or a weight does not broadcast to it, ValueError when
+/// a weight asks for a gradient.
 template <Field T>
 Tensor<T> bce_with_logits(const Tensor<T>& x, const Tensor<T>& targets, const BceOptions<T>& options = {}) {
   constexpr std::string_view op = "bce_with_logits";
@@ -141,8 +142,7 @@ Tensor<T> bce_with_logits(const Tensor<T>& x, const Tensor<T>& targets, const Bc
   const Tensor<T> xs = x.packed(), ts = targets.packed();
   Tensor<T> y = detail::reduce_losses<T>(
       x.shape(), kernels::BinaryCrossEntropy<T>{xs.data(), ts.data(), w.data(), p.data()}, options.reduction);
-  if (rec)
-    rec.record(y, detail::BceRule<T>{save(x), save(targets), save(w), save(p), options.reduction});
+  if (rec) rec.record(y, detail::BceRule<T>{save(x), save(targets), save(w), save(p), options.reduction});
   return y;
 }
 

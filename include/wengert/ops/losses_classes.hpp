@@ -1,5 +1,5 @@
-// Losses over classes: cross-entropy from logits and the negative log-likelihood. The class axis is the last one, as
-// channels are everywhere in this library. Floor: ops.
+// Losses over classes: cross-entropy from logits and the negative log-likelihood. The class axis is the last
+// one, as channels are everywhere in this library. Floor: ops.
 #pragma once
 
 #include <optional>
@@ -16,8 +16,8 @@ enum class Reduction { mean, sum, none };
 template <Field T>
 struct CrossEntropyOptions {
   std::optional<Tensor<T>> weight = {};  ///< (C): factor of the losses of each class
-  Index ignore_index = -100;        ///< rows with this target count for nothing; integer targets only
-  double label_smoothing = 0;       ///< share of the target that spreads over all classes, 0..1
+  Index ignore_index = -100;             ///< rows with this target count for nothing; integer targets only
+  double label_smoothing = 0;            ///< share of the target that spreads over all classes, 0..1
   Reduction reduction = Reduction::mean;
 };
 
@@ -25,7 +25,7 @@ struct CrossEntropyOptions {
 template <Field T>
 struct NllOptions {
   std::optional<Tensor<T>> weight = {};  ///< (C): factor of the losses of each class
-  Index ignore_index = -100;        ///< rows with this target count for nothing
+  Index ignore_index = -100;             ///< rows with this target count for nothing
   Reduction reduction = Reduction::mean;
 };
 
@@ -60,13 +60,14 @@ void check_targets(std::string_view op, const Tensor<T>& x, const Tensor<I>& tar
     const Index t = static_cast<Index>(packed.data()[r]);
     if (t != ignored && (t < 0 || t >= classes))
       fail<IndexError>(op, "target ", t, " at position ", r, " is out of range; x is ", x.shape(),
-                       ", targets are ", targets.shape(), "; expected 0..", classes - 1,
-                       ", or ignore_index ", ignored);
+                       ", targets are ", targets.shape(), "; expected 0..", classes - 1, ", or ignore_index ",
+                       ignored);
   }
 }
 
 template <Scalar T, Scalar U>
-void check_targets_shape(std::string_view op, const Tensor<T>& x, const Tensor<U>& targets, const Shape& rows) {
+void check_targets_shape(std::string_view op, const Tensor<T>& x, const Tensor<U>& targets,
+                         const Shape& rows) {
   if (targets.shape() != rows)
     fail<ShapeError>(op, "shapes do not fit; x is ", x.shape(), ", targets are ", targets.shape(),
                      "; expected targets of ", rows, ": one class for each row of x, classes last");
@@ -78,8 +79,8 @@ kernels::ClassRows<T, I> class_rows(const Tensor<T>& x, const Tensor<I>& targets
   return {x.data(), targets.data(), weight.data(), targets.size(), x.shape().back(), ignored};
 }
 
-/// Joins the losses of rows; `total` is what a mean divides by, and the mean is 0 when that is 0. `scale` gets the
-/// factor of the gradient.
+/// Joins the losses of rows; `total` is what a mean divides by, and the mean is 0 when that is 0. `scale`
+/// gets the factor of the gradient.
 template <Scalar T>
 Tensor<T> join_rows(const Tensor<T>& losses, Reduction reduction, T total, T& scale) {
   scale = T(1);
@@ -147,8 +148,8 @@ struct NllRule {
   void backward(Vjp& v) const {
     if (!v.wants(0)) return;
     const GradRef<T> dx = v.into<T>(0);
-    const kernels::ClassRows<T, I> rows{nullptr, targets.data(), weight.data(), targets.value().size(), classes,
-                                        ignored};
+    const kernels::ClassRows<T, I> rows{nullptr, targets.data(), weight.data(), targets.value().size(),
+                                        classes, ignored};
     kernels::nll_vjp(rows, v.dy<T>(), each, scale, dx.data, dx.add);
   }
 };
@@ -166,14 +167,17 @@ inline void check_smoothing(double smoothing) {
 }  // namespace detail
 
 /// Softmax cross-entropy of logits x and a class for each row, in one record.
-///   l_r = (1 - s) * w_t * (lse - x_t) + s / C * sum of w_c * (lse - x_c)     s: label_smoothing, lse: logsumexp(x)
-///   x: (..., C), classes last; targets: (...), of any integer type; y: () or, with reduction none, (...)
-///   y   = sum of l / sum of w_t, sum of l, or l; rows of ignore_index count for nothing, and a mean over none is 0
-///   dx += dy * (softmax(x) - onehot(t)) * w_t / sum of w_t, for s = 0        saves x, targets, two numbers a row
-/// A row of -inf has loss inf and gradient 0. Throws ShapeError for shapes that do not fit, IndexError for a target
-/// that is no class, ValueError for label_smoothing outside 0..1 and a weight that asks for a gradient.
+///   l_r = (1 - s) * w_t * (lse - x_t) + s / C * sum of w_c * (lse - x_c)     s: label_smoothing, lse:
+///   logsumexp(x) x: (..., C), classes last; targets: (...), of any integer type; y: () or, with reduction
+///   none, (...) y   = sum of l / sum of w_t, sum of l, or l; rows of ignore_index count for nothing, and a
+///   mean over none is 0 dx += dy * (softmax(x) - onehot(t)) * w_t / sum of w_t, for s = 0        saves x,
+///   targets, two numbers a row
+/// A row of -inf has loss inf and gradient 0. Throws ShapeError for shapes that do not fit, IndexError for a
+/// target that is no class, ValueError for label_smoothing outside 0..1 and a weight that asks for a
+/// gradient.
 template <Field T, std::integral I>
-Tensor<T> cross_entropy(const Tensor<T>& x, const Tensor<I>& targets, const CrossEntropyOptions<T>& options = {}) {
+Tensor<T> cross_entropy(const Tensor<T>& x, const Tensor<I>& targets,
+                        const CrossEntropyOptions<T>& options = {}) {
   constexpr std::string_view op = "cross_entropy";
   const Shape rows = detail::rows_of(op, x.shape());
   detail::check_targets_shape(op, x, targets, rows);
@@ -192,9 +196,9 @@ Tensor<T> cross_entropy(const Tensor<T>& x, const Tensor<I>& targets, const Cros
   const T total = options.reduction == Reduction::mean ? c.total_weight() : T(1);
   Tensor<T> y = detail::join_rows(losses, options.reduction, total, scale);
   if (rec)
-    rec.record(y, detail::CrossEntropyRule<T, I>{save(x), save(w), save(ts), save(softmax),
-                                                 options.ignore_index, smoothing, scale,
-                                                 options.reduction == Reduction::none});
+    rec.record(y,
+               detail::CrossEntropyRule<T, I>{save(x), save(w), save(ts), save(softmax), options.ignore_index,
+                                              smoothing, scale, options.reduction == Reduction::none});
   return y;
 }
 
@@ -205,7 +209,8 @@ Tensor<T> cross_entropy(const Tensor<T>& x, const Tensor<I>& targets, const Cros
 ///   dx += dy * (softmax(x) * sum of w * q - w * q) [/ rows];  dt += dy * (1 - s) * w * (lse - x) [/ rows]
 /// Saves x, targets and three numbers a row. Throws as above; ignore_index plays no part.
 template <Field T>
-Tensor<T> cross_entropy(const Tensor<T>& x, const Tensor<T>& targets, const CrossEntropyOptions<T>& options = {}) {
+Tensor<T> cross_entropy(const Tensor<T>& x, const Tensor<T>& targets,
+                        const CrossEntropyOptions<T>& options = {}) {
   constexpr std::string_view op = "cross_entropy";
   const Shape rows = detail::rows_of(op, x.shape());
   if (targets.shape() != x.shape())
@@ -232,8 +237,8 @@ Tensor<T> cross_entropy(const Tensor<T>& x, const Tensor<T>& targets, const Cros
 }
 
 /// Negative log-likelihood of log-probabilities x, such as log_softmax gives, and a class for each row.
-///   l_r = -w_t * x_t;  y = sum of l / sum of w_t, sum of l, or l      shapes and ignored rows as `cross_entropy`
-///   dx_t -= dy * w_t [/ sum of w_t]                                   saves the targets
+///   l_r = -w_t * x_t;  y = sum of l / sum of w_t, sum of l, or l      shapes and ignored rows as
+///   `cross_entropy` dx_t -= dy * w_t [/ sum of w_t]                                   saves the targets
 /// Throws as `cross_entropy`, which is faster and more exact than this on log_softmax.
 template <Field T, std::integral I>
 Tensor<T> nll_loss(const Tensor<T>& x, const Tensor<I>& targets, const NllOptions<T>& options = {}) {

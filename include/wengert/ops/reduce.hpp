@@ -39,8 +39,7 @@ struct LogsumexpRule {
     if (!v.wants(0)) return;
     const Tensor<T> values = plan.arranged(x.value());
     const kernels::SpreadSoftmax<T> map{v.dy<T>(), shift.data(), scale.data()};
-    plan.accumulate<T>(
-        v, [&](T* dx, bool add) { kernels::spread(plan.view, values.data(), dx, add, map); });
+    plan.accumulate<T>(v, [&](T* dx, bool add) { kernels::spread(plan.view, values.data(), dx, add, map); });
   }
 };
 

@@ -9,13 +9,12 @@
 
 namespace wengert::inline WENGERT_ISA {
 
-/// The axes of a reduction: one integer, or a list such as {0, -1}. Negative axes count from the back. An empty
-/// list means all of them, as in PyTorch.
+/// The axes of a reduction: one integer, or a list such as {0, -1}. Negative axes count from the back. An
+/// empty list means all of them, as in PyTorch.
 class Axes {
  public:
   template <std::integral I>
-    requires(!std::same_as<I, bool>)
-  constexpr Axes(I axis) : axes_{static_cast<Index>(axis)} {}
+  requires(!std::same_as<I, bool>) constexpr Axes(I axis) : axes_{static_cast<Index>(axis)} {}
   constexpr Axes(std::initializer_list<Index> axes) : axes_(axes) {}
   constexpr explicit Axes(const Shape& axes) : axes_(axes) {}
   static constexpr Axes all() { return Axes(Shape()); }

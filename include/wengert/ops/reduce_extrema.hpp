@@ -47,8 +47,8 @@ Tensor<T> extreme(const Tensor<T>& x, const Axes& axes, bool keepdim) {
 /// The largest element over `axes`, by default all; where it lies: see `argmax`.
 ///   y   = max of x                          x: any shape; y: x without `axes`, or with 1 there if `keepdim`
 ///   dx += dy at the first of the largest    saves its place
-/// NaN if one element is NaN, which counts as the largest. Integers: not differentiated. Throws ShapeError when an
-/// axis is out of range, given twice or without elements.
+/// NaN if one element is NaN, which counts as the largest. Integers: not differentiated. Throws ShapeError
+/// when an axis is out of range, given twice or without elements.
 template <Scalar T>
 Tensor<T> max(const Tensor<T>& x, const Axes& axes = Axes::all(), bool keepdim = false) {
   return detail::extreme<true>(x, axes, keepdim);

@@ -26,8 +26,7 @@ struct VarRule {
     if (!v.wants(0)) return;
     const Tensor<T> values = plan.arranged(x.value());
     const kernels::SpreadDeviation<T> map{v.dy<T>(), mean.data(), nullptr, factor};
-    plan.accumulate<T>(
-        v, [&](T* dx, bool add) { kernels::spread(plan.view, values.data(), dx, add, map); });
+    plan.accumulate<T>(v, [&](T* dx, bool add) { kernels::spread(plan.view, values.data(), dx, add, map); });
   }
 };
 
@@ -43,8 +42,7 @@ struct StdRule {
     if (!v.wants(0)) return;
     const Tensor<T> values = plan.arranged(x.value());
     const kernels::SpreadDeviation<T> map{v.dy<T>(), mean.data(), y.data(), factor};
-    plan.accumulate<T>(
-        v, [&](T* dx, bool add) { kernels::spread(plan.view, values.data(), dx, add, map); });
+    plan.accumulate<T>(v, [&](T* dx, bool add) { kernels::spread(plan.view, values.data(), dx, add, map); });
   }
 };
 
@@ -59,8 +57,8 @@ T degrees_of_freedom(const ReducePlan& plan, double correction) {
 /// Variance over `axes`, by default all.
 ///   y   = sum of (x - mean)^2 / max(0, n - correction)     n: elements that one y comes from; y as `sum`
 ///   dx += dy * 2 * (x - mean) / (n - correction)           saves x and the means
-/// Two passes: a large mean costs no digits. NaN where n is 0, or 1 with the usual correction. Throws ShapeError
-/// when an axis is out of range or given twice.
+/// Two passes: a large mean costs no digits. NaN where n is 0, or 1 with the usual correction. Throws
+/// ShapeError when an axis is out of range or given twice.
 template <Field T>
 Tensor<T> var(const Tensor<T>& x, const Axes& axes = Axes::all(), VarOptions options = {}) {
   const detail::ReducePlan plan("var", x.shape(), axes);

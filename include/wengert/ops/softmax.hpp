@@ -41,8 +41,8 @@ Tensor<T> softmax(const Tensor<T>& x, Index axis) {
 /// Exponentials that add up to 1 along `axis`; no overflow.
 ///   y   = exp(x) / sum(exp(x))           x: rank >= 1; y: same shape
 ///   dx += y * (dy - sum(dy * y))         saves y
-/// A row of -inf gives zeros and gradient 0; NaN or inf makes its row NaN, and no other. Throws ShapeError when
-/// the axis is out of range.
+/// A row of -inf gives zeros and gradient 0; NaN or inf makes its row NaN, and no other. Throws ShapeError
+/// when the axis is out of range.
 template <Field T>
 Tensor<T> softmax(const Tensor<T>& x, Index axis) {
   return detail::softmax<false>(x, axis);
@@ -51,7 +51,8 @@ Tensor<T> softmax(const Tensor<T>& x, Index axis) {
 /// Logarithm of softmax along `axis`, without taking the logarithm of small numbers.
 ///   y   = x - log(sum(exp(x)))           x: rank >= 1; y: same shape
 ///   dx += dy - exp(y) * sum(dy)          saves y
-/// A row of -inf stays -inf, with gradient 0; NaN or inf makes its row NaN, and no other. Throws as `softmax`.
+/// A row of -inf stays -inf, with gradient 0; NaN or inf makes its row NaN, and no other. Throws as
+/// `softmax`.
 template <Field T>
 Tensor<T> log_softmax(const Tensor<T>& x, Index axis) {
   return detail::softmax<true>(x, axis);
