@@ -29,7 +29,7 @@ class Walk {
     const std::size_t n = last == detail::no_slot ? 0 : last + std::size_t{1};
     // Faults that can be told beforehand are, while nothing has been accumulated.
     for (std::size_t i = n; i-- > 0;)
-      if (const detail::Record& r = tape_.records_[i]; r.op != nullptr) r.op->verify(r.rule());
+      if (const detail::Record& r = tape_.records_[i]; r.op != nullptr) r.op->verify(r);
     if (store_ != nullptr) {
       for (const detail::Slot& s : tape_.slots_)
         if (s.leaf) store_->add_leaf(s.leaf, s.produced());

@@ -18,10 +18,7 @@ class Saved {
   explicit Saved(const Tensor<T>& x) : value_(x.detach()), version_(x.version()) {}
 
   void verify(std::string_view op) const {
-    if (value_.version() != version_)
-      fail<TapeError>("backward", "a tensor that ", op, " saved was written in place since; shape is ",
-                      value_.shape(), ", version is ", value_.version(), "; expected version ", version_,
-                      "; write to a clone, or after backward");
+    if (value_.version() != version_) refuse(op, value_.shape(), value_.version(), version_);
   }
   const Tensor<T>& get(std::string_view op) const {
     verify(op);
@@ -33,6 +30,13 @@ class Saved {
   const T* data() const noexcept { return value_.data(); }
   const Shape& shape() const noexcept { return value_.shape(); }
 
+  [[noreturn]] [[gnu::cold]] static void refuse(std::string_view op, const Shape& shape,
+                                                std::uint32_t version, std::uint32_t expected) {
+    fail<TapeError>("backward", "a tensor that ", op, " saved was written in place since; shape is ", shape,
+                    ", version is ", version, "; expected version ", expected,
+                    "; write to a clone, or after backward");
+  }
+
  private:
   Tensor<T> value_;
   std::uint32_t version_ = 0;
@@ -42,6 +46,27 @@ template <Scalar T>
 Saved<T> save(const Tensor<T>& x) {
   return Saved<T>(x);
 }
+
+namespace detail {
+
+/// A Saved for contiguous values of the record's own shape, at a fifth of the bytes.
+template <Scalar T>
+class SavedFlat {
+ public:
+  SavedFlat() = default;
+  explicit SavedFlat(const Tensor<T>& x) : buffer_(x.buffer()), offset_(x.offset()), version_(x.version()) {}
+  void verify(std::string_view op, const Record& record) const {
+    if (buffer_.version() != version_) Saved<T>::refuse(op, record.shape(), buffer_.version(), version_);
+  }
+  const T* data() const noexcept { return buffer_ ? buffer_.template as<T>() + offset_ : nullptr; }
+
+ private:
+  Buffer buffer_;
+  Index offset_ = 0;
+  std::uint32_t version_ = 0;
+};
+
+}  // namespace detail
 
 /// What a backward rule works with: the gradient of the record's output, and a place for that of each input.
 /// Rules accumulate into raw memory, so there is no backward of a backward.
@@ -137,10 +162,17 @@ class Vjp {
 namespace detail {
 
 template <class Rule>
-void verify_rule(const void* rule) {
-  if constexpr (requires(const Rule& r) { r.saved(); })
-    std::apply([](const auto&... s) { (s.verify(Rule::name), ...); },
-               static_cast<const Rule*>(rule)->saved());
+void verify_rule(const Record& record) {
+  if constexpr (requires(const Rule& r) { r.saved(); }) {
+    const auto verify = [&record](const auto& one) {
+      if constexpr (requires { one.verify(Rule::name, record); })
+        one.verify(Rule::name, record);
+      else
+        one.verify(Rule::name);
+    };
+    std::apply([&verify](const auto&... s) { (verify(s), ...); },
+               static_cast<const Rule*>(record.rule())->saved());
+  }
 }
 
 template <class Rule>
@@ -206,6 +238,7 @@ class Recorder {
     static_assert(Field<U>);
     if (!active_) return;
     Tape& tape = Tape::current();
+    tape.collect();
     constexpr std::size_t bytes[] = {sizeof(Ts)...};
     std::uint32_t slots[sizeof...(Ts)];
     for (std::size_t i = 0; i < sizeof...(Ts); ++i) slots[i] = detail::slot_for(tape, *places_[i], bytes[i]);
@@ -233,6 +266,7 @@ class ListRecorder {
   void record(Tensor<T>& y, Rule rule) const {
     if (!active_) return;
     Tape& tape = Tape::current();
+    tape.collect();
     const Scratch<std::uint32_t> slots(static_cast<Index>(inputs_.size()));
     for (std::size_t i = 0; i < inputs_.size(); ++i)
       slots.data()[i] = detail::slot_for(tape, inputs_[i].place(), sizeof(T));

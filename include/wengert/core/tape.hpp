@@ -21,11 +21,13 @@ namespace detail {
 
 inline constexpr std::uint32_t no_slot = ~std::uint32_t{0};
 
+struct Record;
+
 /// What is the same for all records of one rule: static data, referred to by pointer.
 struct Descriptor {
   std::string_view name;
   void (*backward)(void* rule, Vjp& vjp);
-  void (*verify)(const void* rule);  // throws when a saved value was written since
+  void (*verify)(const Record& record);  // throws when a saved value was written since
   void (*destroy)(void* rule) noexcept;
 };
 
@@ -119,6 +121,11 @@ class Tape {
   }
   /// A counted handle died on another thread; its owner learns of it at the next record.
   void release_elsewhere(std::uint32_t slot, std::uint32_t generation) noexcept;
+  /// Lets go of what died on other threads. Comes before the input slots of a record are looked up: it may
+  /// free the slot of a leaf that no other record refers to.
+  void collect() noexcept {
+    if (has_elsewhere_.load(std::memory_order_relaxed)) drain();
+  }
 
   std::uint32_t leaf_slot(const detail::LeafRef& leaf, std::uint16_t bytes_each);
   std::uint32_t new_slot(Index size, std::uint16_t bytes_each);

@@ -37,7 +37,6 @@ inline detail::Record& Tape::append(const detail::Descriptor& op, std::span<cons
     fail<TapeError>(op.name,
                     "recorded while backward walks this tape; open a NestedTape inside a backward rule");
   if (inputs.size() > 0xFFFF) fail<ValueError>(op.name, "more than 65535 inputs; got ", inputs.size());
-  if (has_elsewhere_.load(std::memory_order_relaxed)) drain();
   const std::size_t dims_at = (inputs.size_bytes() + 7) / 8 * 8;
   const std::size_t rule_at =
       (dims_at + static_cast<std::size_t>(shape.rank()) * sizeof(Index) + 15) / 16 * 16;
@@ -47,8 +46,10 @@ inline detail::Record& Tape::append(const detail::Descriptor& op, std::span<cons
   if (records_.size() == records_.capacity()) records_.reserve(records_.empty() ? 64 : 2 * records_.size());
   const std::uint32_t output = new_slot(shape.size(), bytes_each);
   auto* block = static_cast<std::byte*>(arena_.allocate(bytes));
-  std::copy(inputs.begin(), inputs.end(), reinterpret_cast<std::uint32_t*>(block));
-  std::copy(shape.begin(), shape.end(), reinterpret_cast<Index*>(block + dims_at));
+  auto* const slots = reinterpret_cast<std::uint32_t*>(block);
+  for (std::size_t i = 0; i < inputs.size(); ++i) slots[i] = inputs[i];
+  auto* const dims = reinterpret_cast<Index*>(block + dims_at);
+  for (int i = 0; i < shape.rank(); ++i) dims[i] = shape[i];
   slots_[output].record = static_cast<std::uint32_t>(records_.size());
   records_.push_back({&op, block, static_cast<std::uint32_t>(bytes), output,
                       static_cast<std::uint16_t>(inputs.size()), static_cast<std::uint16_t>(shape.rank()),
