@@ -23,7 +23,6 @@ constexpr unsigned saves_x(unsigned k = 0) { return 1U << k; }
 template <class T, std::size_t K>
 struct MapInputs {
   Shape shape;
-  bool dense = false;  // every operand is contiguous and has shape `shape`
   std::array<const T*, K> data{};
   std::array<Strides, K> strides{};
 };
@@ -152,22 +151,25 @@ inline constexpr MapRows<T, K> map_rows{
         detail::vjp_row(*static_cast<const Op*>(op), row, n, std::make_index_sequence<K>{});
     }};
 
-/// y = op.value(x...), contiguous in `in.shape`, of elements of `y_bytes` bytes.
+/// y = op.value(x...) for n elements of dense operands; an element of y has `y_bytes` bytes.
+template <class T, std::size_t K>
+void map_dense(const MapRows<T, K>& rows, const void* op, Index n, const std::array<const T*, K>& x, void* y,
+               Index y_bytes) {
+  const auto forward = rows.forward;
+  auto* const out = static_cast<std::byte*>(y);
+  parallel_for(n, map_grain, [=](Index begin, Index end) {
+    std::array<RowOperand<T>, K> row;
+    for (std::size_t k = 0; k < K; ++k) row[k] = {x[k] + begin, false};
+    forward(op, row, end - begin, out + begin * y_bytes);
+  });
+}
+
+/// y = op.value(x...), contiguous in `in.shape`; an element of y has `y_bytes` bytes.
 template <class T, std::size_t K>
 void map(const MapRows<T, K>& rows, const void* op, const MapInputs<T, K>& in, void* y, Index y_bytes) {
-  const Index n = in.shape.size();
-  if (n == 0) return;
-  auto* const out = static_cast<std::byte*>(y);
+  if (in.shape.size() == 0) return;
   const auto forward = rows.forward;
-  if (in.dense) {
-    const auto data = in.data;
-    parallel_for(n, map_grain, [=](Index begin, Index end) {
-      std::array<RowOperand<T>, K> x;
-      for (std::size_t k = 0; k < K; ++k) x[k] = {data[k] + begin, false};
-      forward(op, x, end - begin, out + begin * y_bytes);
-    });
-    return;
-  }
+  auto* const out = static_cast<std::byte*>(y);
   const NdLoop<K + 1> loop = detail::map_loop(in);
   detail::for_pieces(loop, [=, &loop, &in](const auto& at, Index first, Index length) {
     std::array<RowOperand<T>, K> x;
@@ -177,33 +179,44 @@ void map(const MapRows<T, K>& rows, const void* op, const MapInputs<T, K>& in, v
   });
 }
 
-/// dx_k = dy * d op / d x_k (or += where add[k]) for each input whose `dx[k]` is not null; those inputs are
-/// not broadcast. `y`, `dy` and `dx` are contiguous in `in.shape`; dx_k may be the memory of dy, or of
-/// another dx.
+/// What a reverse pass reads and writes: y, dy and dx are contiguous in the operation's shape, dx_k is null
+/// when it is not wanted, and may be the memory of dy or of another dx.
 template <class T, std::size_t K>
-void map_vjp(const MapRows<T, K>& rows, const void* op, const MapInputs<T, K>& in, const T* y, const T* dy,
-             const std::array<T*, K>& dx, const std::array<bool, K>& add) {
-  const Index n = in.shape.size();
-  if (n == 0) return;
-  const auto vjp = rows.vjp;
-  const auto at_offset = [=](Index o) {
+struct MapGradients {
+  const T *y, *dy;
+  std::array<T*, K> dx;
+  std::array<bool, K> add;
+
+  /// The row of them that starts at element o.
+  VjpRow<T, K> row(Index o) const noexcept {
     VjpRow<T, K> r{{}, y == nullptr ? nullptr : y + o, dy + o, dx, add};
     for (T*& p : r.dx)
       if (p != nullptr) p += o;
     return r;
-  };
-  if (in.dense) {
-    const auto data = in.data;
-    parallel_for(n, map_grain, [=](Index begin, Index end) {
-      VjpRow<T, K> r = at_offset(begin);
-      for (std::size_t k = 0; k < K; ++k) r.x[k] = {data[k] + begin, false};
-      vjp(op, r, end - begin);
-    });
-    return;
   }
+};
+
+/// dx_k = dy * d op / d x_k (or += where add[k]) for n elements of dense operands.
+template <class T, std::size_t K>
+void map_vjp_dense(const MapRows<T, K>& rows, const void* op, Index n, const std::array<const T*, K>& x,
+                   const MapGradients<T, K>& g) {
+  const auto vjp = rows.vjp;
+  parallel_for(n, map_grain, [=](Index begin, Index end) {
+    VjpRow<T, K> r = g.row(begin);
+    for (std::size_t k = 0; k < K; ++k) r.x[k] = {x[k] + begin, false};
+    vjp(op, r, end - begin);
+  });
+}
+
+/// The same for strided operands; inputs whose dx is wanted are not broadcast.
+template <class T, std::size_t K>
+void map_vjp(const MapRows<T, K>& rows, const void* op, const MapInputs<T, K>& in,
+             const MapGradients<T, K>& g) {
+  if (in.shape.size() == 0) return;
+  const auto vjp = rows.vjp;
   const NdLoop<K + 1> loop = detail::map_loop(in);
   detail::for_pieces(loop, [=, &loop, &in](const auto& at, Index first, Index length) {
-    VjpRow<T, K> r = at_offset(at[0] + first);
+    VjpRow<T, K> r = g.row(at[0] + first);
     for (std::size_t k = 0; k < K; ++k)
       r.x[k] = detail::row_operand(in.data[k] + at[k + 1], loop.inner_stride[k + 1], first);
     vjp(op, r, length);

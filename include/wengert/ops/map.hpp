@@ -44,35 +44,83 @@ void with_readable(Operands<T, K> x, F f) {
 template <Scalar T, std::size_t K>
 kernels::MapInputs<T, K> map_inputs(const Shape& shape, const Operands<T, K>& x,
                                     const T* stand_in = nullptr) {
-  kernels::MapInputs<T, K> in{shape, true, {}, {}};
-  for (const Tensor<T>* t : x)
-    in.dense = in.dense && (t == nullptr || (t->shape() == shape && t->is_contiguous()));
+  kernels::MapInputs<T, K> in{shape, {}, {}};
   for (std::size_t k = 0; k < K; ++k) {
     in.data[k] = x[k] == nullptr ? stand_in : x[k]->data();
-    if (in.dense) continue;
     in.strides[k] = x[k] == nullptr ? contiguous_strides(shape)
                                     : broadcast_strides(x[k]->shape(), x[k]->strides(), shape);
   }
   return in;
 }
 
-/// Rule of an element-wise operation `Op`, a struct with
+template <class Op>
+constexpr bool reads_x(std::size_t k) {
+  return (Op::saves >> k & 1U) != 0;
+}
+template <class Op>
+constexpr bool reads_y() {
+  return (Op::saves & saves_y) != 0;
+}
+template <class Op>
+constexpr bool passes_dy_on(std::size_t k) {
+  if constexpr (requires { Op::identity; }) return (Op::identity >> k & 1U) != 0;
+  return false;
+}
+
+/// Where the gradients of the inputs marked `full` go, which have the output's shape; one of them may take
+/// over the memory of dy. False when there is nothing left to compute.
+template <class Op, Scalar T, std::size_t K>
+bool collect(Vjp& v, const std::array<bool, K>& full, kernels::MapGradients<T, K>& g) {
+  std::size_t last = K;
+  for (std::size_t k = 0; k < K; ++k)
+    if (full[k]) last = k;
+  bool work = false;
+  for (std::size_t k = 0; k < K; ++k) {
+    if (!full[k]) continue;
+    const int i = static_cast<int>(k);
+    const GradRef<T> to = k == last ? v.into_over_dy<T>(i) : v.into<T>(i);
+    if (passes_dy_on<Op>(k) && to.data == g.dy) continue;  // the gradient has moved on as it is
+    g.dx[k] = to.data;
+    g.add[k] = to.add;
+    work = true;
+  }
+  return work;
+}
+
+/// Rule of an element-wise operation `Op` over dense operands. `Op` is a struct with
 ///   name; value(x...) on Vecs; vjp(dy, y, x...), an array of one partial an input;
 ///   saves, the values that vjp reads; optionally `identity`, a bit for each input whose partial is dy
 ///   itself, and `has_poles`, when a slope can be infinite or NaN where dy is 0.
 template <class Op, Scalar T, std::size_t K>
+struct DenseMapRule {
+  static constexpr std::string_view name = Op::name;
+  Op op;
+  std::array<SavedFlat<T>, K> x;  // empty where vjp does not read it
+  SavedFlat<T> y;
+
+  auto saved() const {
+    return std::apply([this](const auto&... s) { return std::tie(s..., y); }, x);
+  }
+  void backward(Vjp& v) {
+    kernels::MapGradients<T, K> g{y.data(), v.dy<T>(), {}, {}};
+    std::array<const T*, K> values;
+    std::array<bool, K> full;
+    for (std::size_t k = 0; k < K; ++k) {
+      values[k] = reads_x<Op>(k) ? x[k].data() : g.dy;
+      full[k] = v.wants(static_cast<int>(k));
+    }
+    if (collect<Op>(v, full, g))
+      kernels::map_vjp_dense<T, K>(kernels::map_rows<Op, T, T, K>, &op, v.size(), values, g);
+  }
+};
+
+/// Rule of an element-wise operation with broadcast or strided operands.
+template <class Op, Scalar T, std::size_t K>
 struct MapRule {
   static constexpr std::string_view name = Op::name;
-  static constexpr bool reads(std::size_t k) { return (Op::saves >> k & 1U) != 0; }
-  static constexpr const kernels::MapRows<T, K>& rows = kernels::map_rows<Op, T, T, K>;
-  static constexpr bool passes_dy_on(std::size_t k) {
-    if constexpr (requires { Op::identity; }) return (Op::identity >> k & 1U) != 0;
-    return false;
-  }
-
   Op op;
   std::array<Saved<T>, K> x;  // empty where vjp does not read it
-  Saved<T> y;
+  SavedFlat<T> y;
   std::array<Shape, K> shapes;
 
   auto saved() const {
@@ -82,87 +130,94 @@ struct MapRule {
   void backward(Vjp& v) {
     Operands<T, K> values{};
     for (std::size_t k = 0; k < K; ++k)
-      if (reads(k)) values[k] = &x[k].value();
-    with_readable<T, K>(values, [&](const Operands<T, K>& in) {
+      if (reads_x<Op>(k)) values[k] = &x[k].value();
+    with_readable<T, K>(values, [&](const Operands<T, K>& readable) {
       const Shape shape = v.shape();
-      accumulate(v, shape, map_inputs<T, K>(shape, in, v.dy<T>()));
+      const auto in = map_inputs<T, K>(shape, readable, v.dy<T>());
+      // Stretched inputs first, while dy is there.
+      std::array<bool, K> full{};
+      for (std::size_t k = 0; k < K; ++k) {
+        const int i = static_cast<int>(k);
+        if (!v.wants(i)) continue;
+        full[k] = shapes[k] == shape;
+        if constexpr (K > 1)
+          if (!full[k]) sum_into(v.into<T>(i), in, v.dy<T>(), k);
+      }
+      kernels::MapGradients<T, K> g{y.data(), v.dy<T>(), {}, {}};
+      if (collect<Op>(v, full, g)) kernels::map_vjp<T, K>(kernels::map_rows<Op, T, T, K>, &op, in, g);
     });
   }
 
  private:
-  void accumulate(Vjp& v, const Shape& shape, const kernels::MapInputs<T, K>& in) {
-    const T* const dy = v.dy<T>();
-    // Stretched inputs first: one of the others may take over the memory of dy.
-    std::array<bool, K> full{};
-    std::size_t last = K;
-    for (std::size_t k = 0; k < K; ++k) {
-      const int i = static_cast<int>(k);
-      if (!v.wants(i)) continue;
-      full[k] = shapes[k] == shape;
-      if (full[k])
-        last = k;
-      else if constexpr (K > 1)
-        sum_into(v.into<T>(i), in, dy, k);
-    }
-    std::array<T*, K> dx{};
-    std::array<bool, K> add{};
-    bool work = false;
-    for (std::size_t k = 0; k < K; ++k) {
-      if (!full[k]) continue;
-      const int i = static_cast<int>(k);
-      const GradRef<T> to = k == last ? v.into_over_dy<T>(i) : v.into<T>(i);
-      if (passes_dy_on(k) && to.data == dy) continue;  // the gradient has moved on as it is
-      dx[k] = to.data;
-      add[k] = to.add;
-      work = true;
-    }
-    if (work) kernels::map_vjp<T, K>(rows, &op, in, y.data(), dy, dx, add);
-  }
-
   void sum_into(GradRef<T> to, const kernels::MapInputs<T, K>& in, const T* dy, std::size_t k) const {
     if (in.shape.size() == 0) {  // an empty sum
       if (!to.add) kernels::fill(to.data, shapes[k].size(), T(0));
       return;
     }
-    kernels::MapInputs<T, K> strided = in;
-    if (in.dense) strided.strides.fill(contiguous_strides(in.shape));
     const Strides strides = broadcast_strides(shapes[k], contiguous_strides(shapes[k]), in.shape);
-    kernels::map_vjp_broadcast<T, K>(rows, &op, strided, y.data(), dy, k, strides, to.data, to.add);
+    kernels::map_vjp_broadcast<T, K>(kernels::map_rows<Op, T, T, K>, &op, in, y.data(), dy, k, strides,
+                                     to.data, to.add);
   }
 };
 
-inline Shape common_shape(std::string_view, const Shape& a) { return a; }
+/// The shape that all broadcast to. `storage` holds it when no operand has it.
 template <class... S>
-Shape common_shape(std::string_view op, const Shape& a, const Shape& b, const S&... rest) {
-  return common_shape(op, a == b ? a : broadcast_shapes(op, a, b), rest...);
+const Shape& common_shape(std::string_view op, Shape& storage, const Shape& first, const S&... rest) {
+  const Shape* common = &first;
+  [[maybe_unused]] const auto join = [&](const Shape& s) {
+    if (s == *common) return;
+    storage = broadcast_shapes(op, *common, s);
+    common = &storage;
+  };
+  (join(rest), ...);
+  return *common;
+}
+
+template <Scalar T, std::size_t K>
+bool all_dense(const Shape& shape, const Operands<T, K>& x) noexcept {
+  for (const Tensor<T>* t : x)
+    if (t->shape() != shape || !t->is_contiguous()) return false;
+  return true;
 }
 
 template <class R, class Op, Scalar T, std::size_t K>
-Tensor<R> map_forward(const Op& op, const Shape& shape, const Operands<T, K>& x) {
+Tensor<R> map_forward(const Op& op, const Shape& shape, const Operands<T, K>& x, bool dense) {
+  constexpr const auto& rows = kernels::map_rows<Op, T, R, K>;
   Tensor<R> y(shape);
-  with_readable<T, K>(x, [&](const Operands<T, K>& in) {
-    kernels::map<T, K>(kernels::map_rows<Op, T, R, K>, &op, map_inputs<T, K>(shape, in), y.fresh_data(),
-                       sizeof(R));
-  });
+  if (dense) {
+    std::array<const T*, K> data;
+    for (std::size_t k = 0; k < K; ++k) data[k] = x[k]->data();
+    kernels::map_dense<T, K>(rows, &op, y.size(), data, y.fresh_data(), sizeof(R));
+  } else {
+    with_readable<T, K>(x, [&](const Operands<T, K>& in) {
+      kernels::map<T, K>(rows, &op, map_inputs<T, K>(shape, in), y.fresh_data(), sizeof(R));
+    });
+  }
   return y;
 }
 
-/// y = op.value(x...), recorded with MapRule.
+/// y = op.value(x...), recorded.
 template <class Op, Scalar T, std::same_as<Tensor<T>>... Rest>
 Tensor<T> map_op(const Op& op, const Tensor<T>& first, const Rest&... rest) {
   constexpr std::size_t K = 1 + sizeof...(Rest);
-  const Shape shape = common_shape(Op::name, first.shape(), rest.shape()...);
+  Shape storage;
+  const Shape& shape = common_shape(Op::name, storage, first.shape(), rest.shape()...);
   const Recorder rec(Op::name, first, rest...);
   const Operands<T, K> x{&first, &rest...};
-  Tensor<T> y = map_forward<T>(op, shape, x);
+  const bool dense = all_dense(shape, x);
+  Tensor<T> y = map_forward<T, Op, T, K>(op, shape, x, dense);
   if constexpr (Field<T>) {
     if (!rec) return y;
-    using Rule = MapRule<Op, T, K>;
-    Rule rule{op, {}, {}, {first.shape(), rest.shape()...}};
-    for (std::size_t k = 0; k < K; ++k)
-      if (Rule::reads(k)) rule.x[k] = save(*x[k]);
-    if constexpr ((Op::saves & saves_y) != 0) rule.y = save(y);
-    rec.record(y, std::move(rule));
+    const auto record = [&](auto rule) {
+      for (std::size_t k = 0; k < K; ++k)
+        if (reads_x<Op>(k)) rule.x[k] = typename decltype(rule.x)::value_type(*x[k]);
+      if constexpr (reads_y<Op>()) rule.y = SavedFlat<T>(y);
+      rec.record(y, std::move(rule));
+    };
+    if (dense)
+      record(DenseMapRule<Op, T, K>{op, {}, {}});
+    else
+      record(MapRule<Op, T, K>{op, {}, {}, {first.shape(), rest.shape()...}});
   }
   return y;
 }

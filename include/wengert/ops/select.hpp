@@ -80,7 +80,10 @@ struct NotEqual {
 
 template <class Op, Scalar T>
 Tensor<Byte> compare(const Tensor<T>& a, const Tensor<T>& b) {
-  return map_forward<Byte, Op, T, 2>(Op{}, common_shape(Op::name, a.shape(), b.shape()), {&a, &b});
+  Shape storage;
+  const Shape& shape = common_shape(Op::name, storage, a.shape(), b.shape());
+  const Operands<T, 2> x{&a, &b};
+  return map_forward<Byte, Op, T, 2>(Op{}, shape, x, all_dense(shape, x));
 }
 /// A number as a tensor of rank 0, which broadcasts.
 template <Scalar T, class S>
