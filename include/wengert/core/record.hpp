@@ -235,10 +235,14 @@ class Recorder {
 
   template <class Rule, Scalar U>
   void record(Tensor<U>& y, Rule rule) const {
+    if (active_) record_anyway(y, std::move(rule));
+  }
+
+  /// Also when no operand asks for a gradient: for operations that reach leaves of their own.
+  template <class Rule, Scalar U>
+  void record_anyway(Tensor<U>& y, Rule rule) const {
     static_assert(Field<U>);
-    if (!active_) return;
     Tape& tape = Tape::current();
-    tape.collect();
     constexpr std::size_t bytes[] = {sizeof(Ts)...};
     std::uint32_t slots[sizeof...(Ts)];
     for (std::size_t i = 0; i < sizeof...(Ts); ++i) slots[i] = detail::slot_for(tape, *places_[i], bytes[i]);
