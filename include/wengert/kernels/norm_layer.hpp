@@ -2,6 +2,7 @@
 // while it is in the cache. Floor: kernels.
 #pragma once
 
+#include <wengert/kernels/math_scalar.hpp>
 #include <wengert/kernels/norm_columns.hpp>
 
 namespace wengert::inline WENGERT_ISA::kernels {
@@ -61,7 +62,7 @@ WENGERT_INLINE RowStats<T> row_stats(const T* x, Index n, T share, T eps) {
   });
   const T offset = sum * share;
   const T variance = (squares - sum * offset) * share;
-  const T inverse_std = (V(T(1)) / sqrt(V(T(variance + eps)))).get(0);
+  const T inverse_std = T(1) / static_cast<T>(sqrt(static_cast<T>(variance + eps)));
   return {mean, inverse_std, T(T(0) - offset * inverse_std)};
 }
 
