@@ -224,10 +224,12 @@ TEST_P(Operators, RecordNothingUnderNoGrad) {
 /// Writes zeros, or the smallest index, into a tensor behind the back of whoever saved it.
 void overwrite(const Any& x, double value) {
   std::visit(
-      [value](auto t) {
-        using E = typename decltype(t)::value_type;
-        auto d = t.detach();
-        d.fill(static_cast<E>(value));
+      [value](const auto& t) {
+        using E = typename std::remove_cvref_t<decltype(t)>::value_type;
+        Shape places = t.shape();  // expanded axes hold one place only
+        for (int i = 0; i < places.rank(); ++i)
+          if (t.strides()[i] == 0 && places[i] > 1) places[i] = 1;
+        Tensor<E>(t.buffer(), places, t.strides(), t.offset()).fill(static_cast<E>(value));
       },
       x);
 }

@@ -66,6 +66,7 @@ class Pool {
  public:
   Block* allocate(std::size_t bytes) {
     const std::uint32_t k = SizeClass::of(bytes);
+    if (k >= SizeClass::count) throw std::bad_alloc();
     Block* b = free_[k];
     if (b == nullptr && has_remote_.load(std::memory_order_acquire)) {
       collect_remote();
