@@ -58,7 +58,7 @@ class Place {
   }
 
   /// Throws TapeError unless the tensor, the operand `name` of `op`, can be recorded on `current`.
-  void check(std::string_view op, std::string_view name, const Tape& current) const {
+  void check(std::string_view op, const char* name, const Tape& current) const {
     if (tape_ != nullptr && (!live() || tape_ != &current)) refuse(op, name);
   }
 
@@ -72,7 +72,7 @@ class Place {
       tape_->release(slot_);
   }
 
-  [[noreturn]] [[gnu::noinline]] [[gnu::cold]] void refuse(std::string_view op, std::string_view name) const {
+  [[noreturn]] [[gnu::noinline]] [[gnu::cold]] void refuse(std::string_view op, const char* name) const {
     if (!tape_->owned_by_this_thread() || generation_ == uncounted)
       fail<TapeError>(op, name, " was recorded by another thread or on a tape that has ended",
                       "; expected a tensor of this thread's tape; pass its detach()");

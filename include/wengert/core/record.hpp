@@ -240,7 +240,7 @@ class Recorder {
 
   /// Also when no operand asks for a gradient: for operations that reach leaves of their own.
   template <class Rule, Scalar U>
-  void record_anyway(Tensor<U>& y, Rule rule) const {
+  void record_anyway(Tensor<U>& y, Rule&& rule) const {
     static_assert(Field<U>);
     Tape& tape = Tape::current();
     constexpr std::size_t bytes[] = {sizeof(Ts)...};

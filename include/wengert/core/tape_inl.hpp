@@ -36,12 +36,11 @@ inline detail::Record& Tape::append(const detail::Descriptor& op, std::span<cons
   if (walking_)
     fail<TapeError>(op.name,
                     "recorded while backward walks this tape; open a NestedTape inside a backward rule");
-  if (inputs.size() > 0xFFFF) fail<ValueError>(op.name, "more than 65535 inputs; got ", inputs.size());
   const std::size_t dims_at = (inputs.size_bytes() + 7) / 8 * 8;
   const std::size_t rule_at =
       (dims_at + static_cast<std::size_t>(shape.rank()) * sizeof(Index) + 15) / 16 * 16;
   const std::size_t bytes = rule_at + rule_bytes;
-  if (rule_at > 0xFFFF)
+  if (inputs.size() > 0xFFFF || rule_at > 0xFFFF)
     fail<ValueError>(op.name, "too many inputs; got ", inputs.size(), "; expected at most 16000");
   if (records_.size() == records_.capacity()) records_.reserve(records_.empty() ? 64 : 2 * records_.size());
   const std::uint32_t output = new_slot(shape.size(), bytes_each);

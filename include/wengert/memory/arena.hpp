@@ -2,8 +2,10 @@
 // kept. Floor: memory.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include <wengert/memory/buffer.hpp>
@@ -23,14 +25,8 @@ class Arena {
       return f;
     }
     const std::size_t need = class_bytes(k);
-    while (chunk_ < chunks_.size() && used_ + need > chunks_[chunk_].capacity()) {
-      ++chunk_;
-      used_ = 0;
-    }
-    if (chunk_ == chunks_.size()) chunks_.emplace_back(need > chunk_bytes ? need : chunk_bytes);
-    void* p = chunks_[chunk_].bytes() + used_;
-    used_ += need;
-    return p;
+    if (static_cast<std::size_t>(end_ - cursor_) < need) next_chunk(need);
+    return std::exchange(cursor_, cursor_ + need);
   }
 
   void free(void* block, std::size_t bytes) noexcept {
@@ -41,7 +37,8 @@ class Arena {
   /// Forgets every block at once and keeps the chunks.
   void reset() noexcept {
     for (Free*& f : free_) f = nullptr;
-    chunk_ = used_ = 0;
+    chunk_ = 0;
+    cursor_ = end_ = nullptr;
   }
 
   /// Bytes held in chunks.
@@ -67,8 +64,17 @@ class Arena {
     return k < small_classes ? (k + 1) * small_step : std::size_t{1} << (k - small_classes + 11);
   }
 
+  /// The first chunk from `chunk_` on that has room for `need` bytes, or a fresh one.
+  [[gnu::noinline]] void next_chunk(std::size_t need) {
+    while (chunk_ < chunks_.size() && chunks_[chunk_].capacity() < need) ++chunk_;
+    if (chunk_ == chunks_.size()) chunks_.emplace_back(std::max(need, chunk_bytes));
+    cursor_ = chunks_[chunk_].bytes();
+    end_ = cursor_ + chunks_[chunk_++].capacity();
+  }
+
   std::vector<Buffer> chunks_;
-  std::size_t chunk_ = 0, used_ = 0;
+  std::size_t chunk_ = 0;  // the next to be used
+  std::byte *cursor_ = nullptr, *end_ = nullptr;
   Free* free_[small_classes + 48] = {};
 };
 

@@ -196,6 +196,15 @@ Tensor<R> map_forward(const Op& op, const Shape& shape, const Operands<T, K>& x,
   return y;
 }
 
+/// The operands that vjp reads, saved; the others empty.
+template <class Op, class S, Scalar T, std::size_t K>
+std::array<S, K> kept(const Operands<T, K>& x) {
+  return [&]<std::size_t... k>(std::index_sequence<k...>) {
+    return std::array<S, K>{(reads_x<Op>(k) ? S(*x[k]) : S())...};
+  }
+  (std::make_index_sequence<K>{});
+}
+
 /// y = op.value(x...), recorded.
 template <class Op, Scalar T, std::same_as<Tensor<T>>... Rest>
 Tensor<T> map_op(const Op& op, const Tensor<T>& first, const Rest&... rest) {
@@ -208,16 +217,11 @@ Tensor<T> map_op(const Op& op, const Tensor<T>& first, const Rest&... rest) {
   Tensor<T> y = map_forward<T, Op, T, K>(op, shape, x, dense);
   if constexpr (Field<T>) {
     if (!rec) return y;
-    const auto record = [&](auto rule) {
-      for (std::size_t k = 0; k < K; ++k)
-        if (reads_x<Op>(k)) rule.x[k] = typename decltype(rule.x)::value_type(*x[k]);
-      if constexpr (reads_y<Op>()) rule.y = SavedFlat<T>(y);
-      rec.record(y, std::move(rule));
-    };
+    const SavedFlat<T> saved_y = reads_y<Op>() ? SavedFlat<T>(y) : SavedFlat<T>();
     if (dense)
-      record(DenseMapRule<Op, T, K>{op, {}, {}});
+      rec.record(y, DenseMapRule<Op, T, K>{op, kept<Op, SavedFlat<T>>(x), saved_y});
     else
-      record(MapRule<Op, T, K>{op, {}, {}, {first.shape(), rest.shape()...}});
+      rec.record(y, MapRule<Op, T, K>{op, kept<Op, Saved<T>>(x), saved_y, {first.shape(), rest.shape()...}});
   }
   return y;
 }
