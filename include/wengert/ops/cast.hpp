@@ -21,7 +21,7 @@ Tensor<T> clone(const Tensor<T>& x) {
 template <Scalar T>
 Tensor<T> contiguous(const Tensor<T>& x) {
   const Recorder rec("contiguous", x);
-  if (x.is_contiguous()) return x;
+  if (x.is_contiguous()) return rec ? x : x.detach();
   Tensor<T> y = x.packed_copy();
   detail::record_if(rec, y, [] { return detail::SameOrderRule<"contiguous", T>{}; });
   return y;
@@ -57,7 +57,7 @@ Tensor<U> cast(const Tensor<T>& x) {
                       "; expected a constant; pass its detach()");
   const Recorder rec("cast", x);
   if constexpr (std::same_as<T, U>) {
-    return x;
+    return rec ? x : x.detach();
   } else {
     const Tensor<T> from = x.packed();
     Tensor<U> y(x.shape());

@@ -91,13 +91,13 @@ Tensor<T> take(const Tensor<T>& x, int a, const Tensor<I>& index, const Shape& s
 
 template <OpName Name, Scalar T, IndexScalar I>
 Tensor<T> take_first_axis(const char* operand, const Tensor<T>& x, const Tensor<I>& indices) {
-  const Tensor<I> index = indices.packed();
-  check_indices(Name.view(), index, operand, x.shape(), 0, x.shape()[0]);
   Shape shape = indices.shape();
   if (shape.rank() + x.rank() - 1 > max_rank)
     fail<ShapeError>(Name.view(), "the rank of the result is too high; ", operand, " is ", x.shape(),
                      ", indices are ", indices.shape(), "; expected at most ", max_rank, " axes");
   for (int i = 1; i < x.rank(); ++i) shape.push_back(x.shape()[i]);
+  const Tensor<I> index = indices.packed();
+  check_indices(Name.view(), index, operand, x.shape(), 0, x.shape()[0]);
   return take<Name>(x, 0, index, shape);
 }
 

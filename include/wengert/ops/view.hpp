@@ -231,9 +231,11 @@ Tensor<T> permute(const Tensor<T>& x, const Shape& order) {
 /// Throws ShapeError when an axis is out of range.
 template <Scalar T>
 Tensor<T> transpose(const Tensor<T>& x, Index a, Index b) {
+  const int first = normalize_axis("transpose", a, x.rank()),
+            second = normalize_axis("transpose", b, x.rank());
   Shape order;
   for (int i = 0; i < x.rank(); ++i) order.push_back(i);
-  std::swap(order[normalize_axis("transpose", a, x.rank())], order[normalize_axis("transpose", b, x.rank())]);
+  std::swap(order[first], order[second]);
   return detail::permute_to<"transpose">(x, order);
 }
 
