@@ -9,6 +9,8 @@
 #include <wengert/ops/losses.hpp>
 #include <wengert/ops/softmax.hpp>
 
+#include "support/errors.hpp"
+
 namespace wg = wengert;
 using wg::Index;
 using wg::Reduction;
@@ -16,16 +18,6 @@ using wg::Shape;
 using wg::Tensor;
 
 namespace {
-
-template <class E, class F>
-std::string message_of(F f) {
-  try {
-    f();
-  } catch (const E& e) {
-    return e.what();
-  }
-  return "nothing thrown";
-}
 
 Tensor<float> waves(const Shape& shape) {
   Tensor<float> x(shape);

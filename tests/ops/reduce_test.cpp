@@ -10,6 +10,8 @@
 #include <wengert/ops/arg.hpp>
 #include <wengert/ops/reduce.hpp>
 
+#include "support/errors.hpp"
+
 namespace wg = wengert;
 using wg::Index;
 using wg::Shape;
@@ -18,16 +20,6 @@ using wg::Tensor;
 namespace {
 
 const float infinity = std::numeric_limits<float>::infinity();
-
-template <class E, class F>
-std::string message_of(F f) {
-  try {
-    f();
-  } catch (const E& e) {
-    return e.what();
-  }
-  return "nothing thrown";
-}
 
 // Whole numbers from a small generator, so that sums of few of them are exact.
 template <class T>

@@ -96,66 +96,67 @@ void log_softmax_row_vjp(const T* dy, const T* y, Index n, T* dx, bool add) noex
   });
 }
 
-// Calls strip(i, n, constant) for vectors of columns: `group` whole ones at once, then one by one, n <=
-// lanes.
-template <Scalar T, class F>
-WENGERT_INLINE void column_strips(Index width, F strip) noexcept {
-  constexpr Index lanes = Vec<T>::lanes;
-  Index i = 0;
-  for (; i + 4 * lanes <= width; i += 4 * lanes) strip(i, lanes, std::integral_constant<int, 4>());
-  for (; i < width; i += lanes) strip(i, std::min(lanes, width - i), std::integral_constant<int, 1>());
-}
+// Columns beside each other that one task handles, row after row: their maxima and sums stay in L1.
+inline constexpr Index softmax_columns_wide = 256;
 
-// Columns of one strip lie beside each other; rows are `width` apart.
-template <bool logs, int group, Scalar T>
+// n <= softmax_columns_wide columns; rows are `width` apart.
+template <bool logs, Scalar T>
 void softmax_columns(const T* x, Index rows, Index width, Index n, T* y) noexcept {
   using V = Vec<T>;
-  V m[group], s[group];
-  const auto at = [=](Index r, int k) WENGERT_INLINE_LAMBDA { return r * width + k * V::lanes; };
-  for (int k = 0; k < group; ++k) m[k] = load_n(x + at(0, k), n);
+  T largest[softmax_columns_wide], sums[softmax_columns_wide];
+  T *m = largest, *s = sums;
+  std::copy(x, x + n, m);
+  std::fill(s, s + n, T(0));
   for (Index r = 1; r < rows; ++r)
-    for (int k = 0; k < group; ++k) m[k] = max_or_second(m[k], load_n(x + at(r, k), n));
-  for (int k = 0; k < group; ++k) m[k] = exp_shift(m[k]), s[k] = V(T(0));
+    put_vectors(m, n, [=](Index i, Index k) WENGERT_INLINE_LAMBDA {
+      return max_or_second(load_n(m + i, k), load_n(x + r * width + i, k));
+    });
+  put_vectors(m, n, [=](Index i, Index k) WENGERT_INLINE_LAMBDA { return exp_shift(load_n(m + i, k)); });
   for (Index r = 0; r < rows; ++r)
-    for (int k = 0; k < group; ++k) {
-      const V e = exp(load_n(x + at(r, k), n) - m[k]);
-      if constexpr (!logs) store_n(e, y + at(r, k), n);
-      s[k] += e;
-    }
-  for (int k = 0; k < group; ++k) s[k] = where(s[k] == 0, V(T(0)), logs ? V(log(s[k])) : V(T(1)) / s[k]);
+    put_vectors(s, n, [=](Index i, Index k) WENGERT_INLINE_LAMBDA {
+      const V e = exp(load_n(x + r * width + i, k) - load_n(m + i, k));
+      if constexpr (!logs) store_n(e, y + r * width + i, k);
+      return load_n(s + i, k) + e;
+    });
+  put_vectors(s, n, [=](Index i, Index k) WENGERT_INLINE_LAMBDA {
+    const V v = load_n(s + i, k);
+    return where(v == 0, V(T(0)), logs ? V(log(v)) : V(T(1)) / v);
+  });
   for (Index r = 0; r < rows; ++r)
-    for (int k = 0; k < group; ++k)
-      store_n(logs ? load_n(x + at(r, k), n) - m[k] - s[k] : load_n(y + at(r, k), n) * s[k], y + at(r, k), n);
+    put_vectors(y + r * width, n, [=](Index i, Index k) WENGERT_INLINE_LAMBDA {
+      if constexpr (logs)
+        return load_n(x + r * width + i, k) - load_n(m + i, k) - load_n(s + i, k);
+      else
+        return load_n(y + r * width + i, k) * load_n(s + i, k);
+    });
 }
 
-template <bool logs, int group, Scalar T>
+template <bool logs, Scalar T>
 void softmax_columns_vjp(const T* dy, const T* y, Index rows, Index width, Index n, T* dx,
                          bool add) noexcept {
   using V = Vec<T>;
-  V sum[group], dead[group];
-  for (int k = 0; k < group; ++k) sum[k] = V(T(0)), dead[k] = V(T(1));
-  const auto at = [=](Index r, int k) WENGERT_INLINE_LAMBDA { return r * width + k * V::lanes; };
+  T sums[softmax_columns_wide], masses[softmax_columns_wide];
+  T *s = sums, *mass = masses;  // mass: 0 for columns of -inf
+  std::fill(s, s + n, T(0));
+  std::fill(mass, mass + n, T(logs ? 0 : 1));
   for (Index r = 0; r < rows; ++r)
-    for (int k = 0; k < group; ++k) {
-      const V d = load_n(dy + at(r, k), n), p = load_n(y + at(r, k), n);
-      sum[k] += logs ? d : d * p;
-      if constexpr (logs) dead[k] = where((p < 0) & (p - p != 0), dead[k], V(T(0)));
-    }
+    put_vectors(s, n, [=](Index i, Index k) WENGERT_INLINE_LAMBDA {
+      const V d = load_n(dy + r * width + i, k), p = load_n(y + r * width + i, k);
+      if constexpr (logs) store_n(where((p < 0) & (p - p != 0), load_n(mass + i, k), V(T(1))), mass + i, k);
+      return load_n(s + i, k) + (logs ? d : d * p);
+    });
   for (Index r = 0; r < rows; ++r)
-    for (int k = 0; k < group; ++k) {
-      const V d = load_n(dy + at(r, k), n), p = load_n(y + at(r, k), n);
-      V g;
+    put_vectors(dx + r * width, add, n, [=](Index i, Index k) WENGERT_INLINE_LAMBDA {
+      const V d = load_n(dy + r * width + i, k), p = load_n(y + r * width + i, k), t = load_n(s + i, k);
       if constexpr (logs)
-        g = where(dead[k] == 1, V(T(0)), d - exp(p) * sum[k]);
+        return where(load_n(mass + i, k) == 0, V(T(0)), d - exp(p) * t);
       else
-        g = p * (d - sum[k]);
-      if (add) g += load_n(dx + at(r, k), n);
-      store_n(g, dx + at(r, k), n);
-    }
+        return p * (d - t);
+    });
 }
 
-// Calls row(o) for rows without gaps, or columns(offset of a strip, n, group) for the others.
-template <Scalar T, class Row, class Columns>
+// Calls row(offset) for rows without gaps, or columns(offset, n) for n columns beside each other.
+template <class Row, class Columns>
 void along_axis(const ReduceView& v, Row row, Columns columns) {
   if (v.outputs() == 0 || v.reduce == 0) return;
   if (v.inner == 1) {
@@ -164,17 +165,13 @@ void along_axis(const ReduceView& v, Row row, Columns columns) {
     });
     return;
   }
-  constexpr Index wide = 4 * Vec<T>::lanes;
-  const Index chunks = (v.inner - 1) / wide + 1, inner = v.inner, size = v.reduce * v.inner;
-  parallel_for(
-      v.outer * chunks, softmax_grain / (v.reduce * std::min(wide, inner)), [=](Index begin, Index end) {
-        for (Index j = begin; j < end; ++j) {
-          const Index from = j % chunks * wide;
-          column_strips<T>(std::min(wide, inner - from),
-                           [=](Index i, Index n, auto group)
-                               WENGERT_INLINE_LAMBDA { columns(j / chunks * size + from + i, n, group); });
-        }
-      });
+  const Index wide = std::min(v.inner, softmax_columns_wide), chunks = (v.inner - 1) / wide + 1;
+  parallel_for(v.outer * chunks, softmax_grain / (v.reduce * wide), [=](Index begin, Index end) {
+    for (Index j = begin; j < end; ++j) {
+      const Index from = j % chunks * wide;
+      columns(j / chunks * v.reduce * v.inner + from, std::min(wide, v.inner - from));
+    }
+  });
 }
 
 }  // namespace detail
@@ -182,7 +179,7 @@ void along_axis(const ReduceView& v, Row row, Columns columns) {
 /// y = exp(x) / sum(exp(x)) along the reduced axis of `v`; `logs`: the logarithm of that. y may be x.
 template <bool logs, Scalar T>
 void softmax(const ReduceView& v, const T* x, T* y) {
-  detail::along_axis<T>(
+  detail::along_axis(
       v,
       [=](Index at) {
         if constexpr (logs)
@@ -190,16 +187,14 @@ void softmax(const ReduceView& v, const T* x, T* y) {
         else
           detail::softmax_row(x + at, v.reduce, y + at);
       },
-      [=](Index at, Index n, auto group) WENGERT_INLINE_LAMBDA {
-        detail::softmax_columns<logs, group()>(x + at, v.reduce, v.inner, n, y + at);
-      });
+      [=](Index at, Index n) { detail::softmax_columns<logs>(x + at, v.reduce, v.inner, n, y + at); });
 }
 
 /// dx += y * (dy - sum(dy * y)), or dy - exp(y) * sum(dy) for `logs`; dx = without `add`, and then dx may be
 /// dy.
 template <bool logs, Scalar T>
 void softmax_vjp(const ReduceView& v, const T* dy, const T* y, T* dx, bool add) {
-  detail::along_axis<T>(
+  detail::along_axis(
       v,
       [=](Index at) {
         if constexpr (logs)
@@ -207,8 +202,8 @@ void softmax_vjp(const ReduceView& v, const T* dy, const T* y, T* dx, bool add) 
         else
           detail::softmax_row_vjp(dy + at, y + at, v.reduce, dx + at, add);
       },
-      [=](Index at, Index n, auto group) WENGERT_INLINE_LAMBDA {
-        detail::softmax_columns_vjp<logs, group()>(dy + at, y + at, v.reduce, v.inner, n, dx + at, add);
+      [=](Index at, Index n) {
+        detail::softmax_columns_vjp<logs>(dy + at, y + at, v.reduce, v.inner, n, dx + at, add);
       });
 }
 
