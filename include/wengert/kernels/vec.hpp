@@ -145,7 +145,7 @@ struct Mask {
 
   friend WENGERT_INLINE Mask operator&(Mask a, Mask b) noexcept { return Reg(a.v & b.v); }
   friend WENGERT_INLINE Mask operator|(Mask a, Mask b) noexcept { return Reg(a.v | b.v); }
-  friend WENGERT_INLINE Mask operator^(Mask a, Mask b) noexcept { return Reg(a.v ^ b.v); }
+  friend WENGERT_INLINE Mask operator^(Mask a, Mask b) noexcept { return (a | b) & !(a & b); }
   friend WENGERT_INLINE Mask operator&&(Mask a, Mask b) noexcept { return a & b; }
   friend WENGERT_INLINE Mask operator||(Mask a, Mask b) noexcept { return a | b; }
   friend WENGERT_INLINE Mask operator!(Mask a) noexcept { return Reg(!a.v); }
@@ -245,7 +245,12 @@ struct Vec {
   friend WENGERT_INLINE Vec operator*(Vec a, Vec b) noexcept { return static_cast<Reg>(a.v * b.v); }
   friend WENGERT_INLINE Vec operator/(Vec a, Vec b) noexcept { return static_cast<Reg>(a.v / b.v); }
   friend WENGERT_INLINE Vec operator+(Vec a) noexcept { return a; }
-  friend WENGERT_INLINE Vec operator-(Vec a) noexcept { return static_cast<Reg>(-a.v); }
+  friend WENGERT_INLINE Vec operator-(Vec a) noexcept {
+    if constexpr (SimdScalar<T>)
+      return a.v ^ Reg(T(-0.0));  // 0 - a would lose the sign of 0
+    else
+      return static_cast<T>(-a.v);
+  }
   WENGERT_INLINE Vec& operator+=(Vec b) noexcept { return *this = *this + b; }
   WENGERT_INLINE Vec& operator-=(Vec b) noexcept { return *this = *this - b; }
   WENGERT_INLINE Vec& operator*=(Vec b) noexcept { return *this = *this * b; }
