@@ -12,6 +12,9 @@ namespace bench {
 /// Our contestant for a case, or null where there is none.
 std::unique_ptr<Peer> make_wengert(const Case& work);
 
+/// The single operators and matrix products among them.
+std::unique_ptr<Peer> make_wengert_operator(const Case& work);
+
 void wengert_set_threads(int count);
 
 /// Version and instruction set.
