@@ -120,16 +120,15 @@ void make_stats(const FoldedRows<T>& x, Tensor<T>* running_mean, Tensor<T>* runn
 
 }  // namespace detail
 
-/// Batch normalisation over the last axis, C channels; statistics run over all other axes. One record.
-///   x: (N, C), (N, L, C), (N, H, W, C); weight, bias, running_mean, running_var: (C)
-///   y   = xn * weight + bias, where xn = (x - mean) / sqrt(var + eps), with the biased variance
-///   dx += (dy - mean(dy) - xn * mean(dy * xn)) * weight / sqrt(var + eps); dweight += sum dy * xn; dbias +=
-///   sum dy
-/// When training, running <- (1 - momentum) * running + momentum * (mean, unbiased variance), written in
-/// place at every call: a checkpoint that runs forward twice moves them twice. In evaluation the running
-/// statistics are constants, so dx += dy * weight / sqrt(var + eps). Saves x and (3, C) statistics. A null
-/// pointer is one that is absent. Accurate for a mean of any size. Throws ShapeError on shapes; ValueError on
-/// one value per channel when training; TapeError on running statistics that ask for a gradient.
+/// Batch normalisation over the last axis, C channels, as one record; a null pointer is absent.
+///   x: (N, ..., C); weight, bias, running_mean, running_var: (C)
+///   y   = xn * weight + bias, where xn = (x - mean) / std, std = sqrt(var + eps) with the biased variance
+///   dx += (dy - mean(dy) - xn * mean(dy * xn)) * weight / std; in evaluation dy * weight / std
+///   dweight += sum of dy * xn;   dbias += sum of dy;   saves x and three numbers a channel
+/// Training writes running = (1 - momentum) * running + momentum * (mean, unbiased var) at every call, so a
+/// checkpoint, which runs forward twice, moves it twice; an empty batch does not. Evaluation reads running.
+/// Accurate for a mean of any size. Throws ShapeError on shapes; ValueError when training on one value a
+/// channel or evaluating without statistics; TapeError on running statistics that ask for a gradient.
 template <Field T>
 Tensor<T> batch_norm(const Tensor<T>& x, const std::type_identity_t<Tensor<T>>* weight,
                      const std::type_identity_t<Tensor<T>>* bias,

@@ -59,15 +59,13 @@ inline void check_layer_norm(const Shape& x, const Shape& normalized, const Shap
 
 }  // namespace detail
 
-/// Normalises x over its last axes, whose shape is `normalized`, as PyTorch. One record, one visit to each
-/// row.
+/// Normalises x over its last axes, of shape `normalized`, as one record that visits each row once.
 ///   x: (..., normalized); weight, bias: `normalized`, null when absent
-///   y   = xn * weight + bias, where xn = (x - mean) / sqrt(var + eps) with each row's mean and biased
-///   variance dx += (g - mean(g) - xn * mean(g * xn)) / sqrt(var + eps), where g = dy * weight dweight += sum
-///   of dy * xn over rows; dbias += sum of dy over rows
+///   y   = xn * weight + bias, where xn = (x - mean) / std, std = sqrt(var + eps), biased, of each row
+///   dx += (g - mean(g) - xn * mean(g * xn)) / std, where g = dy * weight
+///   dweight += sum of dy * xn over rows;   dbias += sum of dy over rows
 /// Saves x, weight and three numbers a row. Accurate for a mean of any size; a constant row gives bias.
-/// Throws ShapeError when `normalized` is empty or does not end x's shape, or weight or bias has another
-/// shape.
+/// Throws ShapeError when `normalized` is empty or does not end x's shape, or weight or bias differs from it.
 template <Field T>
 Tensor<T> layer_norm(const Tensor<T>& x, const Shape& normalized,
                      const std::type_identity_t<Tensor<T>>* weight,
