@@ -77,7 +77,6 @@ class Members {
   template <class M>
   explicit Members(M& model) {
     add_module(model);
-    check_twins();
   }
 
   template <class M, class... Rest>
@@ -98,9 +97,10 @@ class Members {
     if constexpr (detail::ModuleType<M>) {
       add_module(m);
     } else if constexpr (std::same_as<M, Parameter<T>> || std::same_as<M, Buffer<T>>) {
-      note(m);
+      note(static_cast<const detail::Listed*>(&m));
       tensors.push_back({path_, &m, M::is_parameter, module_});
     } else if constexpr (std::same_as<M, Generator>) {
+      note(&m);
       generators.push_back({path_, &m});
     } else if constexpr (detail::Pointing<M>) {
       path_.resize(before);
@@ -122,56 +122,51 @@ class Members {
         requires { m.members(*this); },
         "a module needs a public function that lists its members, each with a name: "
         "void members(auto& list) { list(\"hidden\", hidden, \"out\", out); }");
+    note(static_cast<const detail::Listed*>(&m));
     const std::size_t outer = std::exchange(module_, modules.size());
     modules.push_back({path_, detail::type_name<M>(), &m});
-    note(m);
     m.members(*this);
     check_complete(&m, &m + 1);
     module_ = outer;
   }
 
-  void note(const detail::Listed& one) { seen_.emplace_back(&one, path_); }
+  /// Notes that the module at work lists what lies at `where` by the name `path_`.
+  void note(const void* where) {
+    for (const Seen& s : seen_) {
+      if (s.where == where)
+        fail<ValueError>("members", modules[0].type, " lists one member twice, as \"", s.name, "\" and \"",
+                         path_, "\"; expected every member once");
+      if (s.lister == module_ && s.name == path_)
+        fail<ValueError>("members", modules[0].type, " lists two members by the name \"", path_,
+                         "\"; expected different names");
+    }
+    seen_.push_back({where, path_, module_});
+  }
 
   /// Whether all that lives in the bytes of one module has been listed.
   void check_complete(const void* begin, const void* end) const {
     const ModuleEntry& holder = modules[module_];
-    std::string_view last;  // the member before, without what it holds itself
+    std::string_view last;  // the member before
     for (const detail::Living::One& one : detail::Living::instance().between(begin, end)) {
       const auto it =
-          std::find_if(seen_.begin(), seen_.end(), [&](const auto& s) { return s.first == one.where; });
+          std::find_if(seen_.begin(), seen_.end(), [&](const Seen& s) { return s.where == one.where; });
       if (it == seen_.end())
-        fail<ValueError>(
-            "members", holder.type, " does not list a ", one.type, " that it holds",
-            last.empty() ? std::string() : wengert::detail::text(", declared after \"", last, "\""),
-            "; expected list(\"name\", member) for every Parameter, Buffer and module");
-      if (it->second == holder.name) continue;
-      last = it->second;
-      if (!holder.name.empty()) last.remove_prefix(holder.name.size() + 1);
-      last = last.substr(0, last.find('.'));
+        fail<ValueError>("members", holder.type, " does not list a ", one.type, " that it holds",
+                         last.empty() ? "" : ", declared after \"", last, last.empty() ? "" : "\"",
+                         "; expected list(\"name\", member) for every Parameter, Buffer and module");
+      if (it->lister == module_) last = it->name;
     }
   }
 
-  void check_twins() const {
-    std::vector<std::string_view> names;
-    for (const TensorEntry& t : tensors) names.push_back(t.name);
-    for (const ModuleEntry& m : modules) names.push_back(m.name);
-    for (const GeneratorEntry& g : generators) names.push_back(g.name);
-    std::sort(names.begin(), names.end());
-    const auto twin = std::adjacent_find(names.begin(), names.end());
-    if (twin != names.end())
-      fail<ValueError>("members", modules[0].type, " lists two members by the name \"", *twin,
-                       "\"; expected different names");
-    auto seen = seen_;
-    std::sort(seen.begin(), seen.end());
-    for (std::size_t i = 1; i < seen.size(); ++i)
-      if (seen[i].first == seen[i - 1].first)
-        fail<ValueError>("members", modules[0].type, " lists one member twice, as \"", seen[i - 1].second,
-                         "\" and \"", seen[i].second, "\"; expected every member once");
-  }
+  struct Seen {
+    const void* where;
+    std::string name;
+    std::size_t lister;  // index in `modules`
+  };
 
   std::string path_;
   std::size_t module_ = 0;
-  std::vector<std::pair<const detail::Listed*, std::string>> seen_;
+  std::vector<Seen> seen_;
 };
 
 }  // namespace wengert::inline WENGERT_ISA::nn

@@ -98,7 +98,6 @@ class Optimizer {
       for (const Tensor<T>& p : groups[g].parameters) add(p, g);
     }
     if (parameters_.empty()) fail<ValueError>(Rule::name, "no parameters; expected at least one");
-    refuse_twins();
     for (std::size_t k = 0; k < state_.size(); ++k) {
       state_[k] = Tensor<T>(Shape{state_size_[k]});
       kernels::fill(state_[k].fresh_data(), state_size_[k], T(0));
@@ -145,6 +144,10 @@ class Optimizer {
     if (!p.is_contiguous())
       fail<ShapeError>(Rule::name, "parameter ", i, " is not contiguous; shape is ", p.shape(),
                        ", strides are ", p.strides(), "; expected contiguous(x)");
+    for (std::size_t k = 0; k < i; ++k)
+      if (parameters_[k].place().leaf() == p.place().leaf())
+        fail<ValueError>(Rule::name, "parameters ", k, " and ", i, " are the same; shape is ", p.shape(),
+                         "; expected each parameter once");
     Entry e{group, Rule::state_names(options_[group])};
     for (std::size_t k = 0; k < e.names.size(); ++k) {
       e.offset[k] = state_size_[k];
@@ -152,18 +155,6 @@ class Optimizer {
     }
     entries_.push_back(e);
     parameters_.push_back(p);
-  }
-
-  void refuse_twins() const {
-    std::vector<std::pair<std::uint32_t, std::size_t>> numbers;
-    for (std::size_t i = 0; i < parameters_.size(); ++i)
-      numbers.emplace_back(parameters_[i].place().leaf()->id, i);
-    std::sort(numbers.begin(), numbers.end());
-    for (std::size_t i = 1; i < numbers.size(); ++i)
-      if (numbers[i].first == numbers[i - 1].first)
-        fail<ValueError>(Rule::name, "parameters ", numbers[i - 1].second, " and ", numbers[i].second,
-                         " are the same; shape is ", parameters_[numbers[i].second].shape(),
-                         "; expected each parameter once");
   }
 
   Tensor<T> state_view(std::size_t i, std::size_t k) const {
