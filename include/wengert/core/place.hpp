@@ -39,7 +39,15 @@ class Place {
     return *this;
   }
   ~Place() {
-    if (tape_ != nullptr && generation_ != uncounted) let_go();
+    if (tape_ != nullptr) let_go();
+  }
+
+  /// Puts a tensor that was nowhere on a tape, at a slot whose count it joins.
+  void enter(Tape& tape, std::uint32_t slot) noexcept {
+    tape_ = &tape;
+    slot_ = slot;
+    generation_ = tape.generation();
+    tape.retain(slot);
   }
 
   /// Whether an operation on the tensor is to be recorded.
@@ -65,7 +73,8 @@ class Place {
  private:
   static constexpr std::uint32_t uncounted = 0;  // no tape has this generation
 
-  void let_go() noexcept {
+  [[gnu::noinline]] void let_go() noexcept {
+    if (generation_ == uncounted) return;
     if (!tape_->owned_by_this_thread())
       tape_->release_elsewhere(slot_, generation_);
     else if (generation_ == tape_->generation())

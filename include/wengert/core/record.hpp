@@ -191,7 +191,7 @@ void append_record(Tape& tape, Tensor<T>& y, std::span<const std::uint32_t> inpu
   ::new (r.rule()) Rule(std::move(rule));
   for (const std::uint32_t in : inputs)
     if (in != no_slot) tape.retain(in);
-  y.set_place(Place(tape, r.output));
+  y.enter(tape, r.output);
 }
 
 inline std::uint32_t slot_for(Tape& tape, const Place& p, std::size_t bytes_each) {

@@ -37,7 +37,11 @@ class Tensor {
       : Tensor(shape, std::span<const T>(values)) {}
   /// A view: `strides` in elements from `offset`. The caller answers for its bounds.
   Tensor(Buffer buffer, const Shape& shape, const Strides& strides, Index offset)
-      : shape_(shape), strides_(strides), offset_(offset), buffer_(std::move(buffer)) {}
+      : shape_(shape),
+        strides_(strides),
+        offset_(offset),
+        contiguous_(lies_dense(shape, strides)),
+        buffer_(std::move(buffer)) {}
 
   const Shape& shape() const noexcept { return shape_; }
   const Strides& strides() const noexcept { return strides_; }
@@ -51,15 +55,7 @@ class Tensor {
   static constexpr std::string_view dtype() noexcept { return dtype_name<T>(); }
 
   /// Whether the elements lie in row-major order without gaps.
-  bool is_contiguous() const noexcept {
-    Index step = 1;
-    for (int i = rank(); i-- > 0;) {
-      if (shape_[i] == 0) return true;
-      if (shape_[i] != 1 && strides_[i] != step) return false;
-      step *= shape_[i];
-    }
-    return true;
-  }
+  bool is_contiguous() const noexcept { return contiguous_; }
 
   /// The first element; the others follow by `strides()`. Null when there are no elements.
   const T* data() const noexcept { return buffer_ ? buffer_.template as<T>() + offset_ : nullptr; }
@@ -194,6 +190,8 @@ class Tensor {
   const Buffer& buffer() const noexcept { return buffer_; }
   const detail::Place& place() const noexcept { return place_; }
   void set_place(detail::Place place) noexcept { place_ = std::move(place); }
+  /// For a result that is nowhere yet.
+  void enter(Tape& tape, std::uint32_t slot) noexcept { place_.enter(tape, slot); }
   /// The elements of a result under construction: no version is raised, since nobody can have saved it yet.
   T* fresh_data() noexcept { return const_cast<T*>(data()); }
 
@@ -205,9 +203,20 @@ class Tensor {
                          strides_, "; expected a tensor that was not expanded; write to a clone");
   }
 
+  static bool lies_dense(const Shape& shape, const Strides& strides) noexcept {
+    Index step = 1;
+    for (int i = shape.rank(); i-- > 0;) {
+      if (shape[i] == 0) return true;
+      if (shape[i] != 1 && strides[i] != step) return false;
+      step *= shape[i];
+    }
+    return true;
+  }
+
   Shape shape_;
   Strides strides_;
   Index offset_ = 0;
+  bool contiguous_ = true;
   Buffer buffer_;
   detail::Place place_;
 };
