@@ -12,6 +12,7 @@
 #include <dlfcn.h>
 #include <dnnl.hpp>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -84,7 +85,7 @@ struct Timing {
   double ours, theirs;  // us
 };
 
-Timing compare(const Product& s, char a_layout, char b_layout, double budget) {
+Timing compare(const Product& s, char a_layout, char b_layout, int threads, double budget) {
   using Memory = dnnl::memory;
   const Values a = values(s.m * s.k, 1), b = values(s.k * s.n, 2);
   const Values c(s.m * s.n), d(s.m * s.n);
@@ -125,16 +126,25 @@ Timing compare(const Product& s, char a_layout, char b_layout, double budget) {
   double start = microseconds();
   for (int i = 0; i < 3; ++i) ours();
   const double once = std::max((microseconds() - start) / 3, 0.05);
-  const int inner = std::max(1, static_cast<int>(50 / once));  // a sample lasts at least 50 us
-  const int samples = std::clamp(static_cast<int>(budget / (2 * once * inner)), 7, 301);
+  // With several threads the side that just ran still spins: it must fall asleep before the other is
+  // measured, and the first call after the pause only wakes the threads.
+  const bool pause = threads > 1;
+  const int inner =
+      std::max(1, static_cast<int>((pause ? 2000 : 50) / once));  // a sample lasts at least 50 us or 2 ms
+  const int samples = std::clamp(static_cast<int>(budget / (2 * once * inner)), 7, pause ? 21 : 301);
+  const auto sample = [&](auto& work) {
+    if (pause) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      work();
+    }
+    const double begin = microseconds();
+    for (int j = 0; j < inner; ++j) work();
+    return (microseconds() - begin) / inner;
+  };
   std::vector<double> our_times, their_times;
   for (int i = 0; i < samples; ++i) {
-    start = microseconds();
-    for (int j = 0; j < inner; ++j) ours();
-    our_times.push_back((microseconds() - start) / inner);
-    start = microseconds();
-    for (int j = 0; j < inner; ++j) theirs();
-    their_times.push_back((microseconds() - start) / inner);
+    our_times.push_back(sample(ours));
+    their_times.push_back(sample(theirs));
   }
   return {median(our_times), median(their_times)};
 }
@@ -168,7 +178,7 @@ int main(int argc, char** argv) {
   for (const Product& s : all) {
     if (quick && s.m * s.n * s.k > 10'000'000) continue;
     for (std::size_t at = 0; at < s.layouts.size(); at += 3) {
-      const Timing t = compare(s, s.layouts[at], s.layouts[at + 1], quick ? 500.0 : 200'000.0);
+      const Timing t = compare(s, s.layouts[at], s.layouts[at + 1], threads, quick ? 500.0 : 200'000.0);
       const double flop = 2e-3 * double(s.m * s.n * s.k);
       const std::string shape = std::to_string(s.m) + "x" + std::to_string(s.k) + "x" + std::to_string(s.n);
       std::printf("%-16s %18s %6s %9.1f %9.1f %6.2f\n", s.name, shape.c_str(),

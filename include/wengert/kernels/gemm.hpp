@@ -80,7 +80,7 @@ void gemm(Index m, Index n, Index k, MatrixView<T> a, MatrixView<T> b, T* c, Ind
     else if (m == 1)
       detail::multiply_vector<T>({n, k, b.transposed(), a.data, c, 1, epilogue, 1}, a.col);
     else
-      detail::multiply_blocked<T>({m, n, k, a, b, c, ldc, epilogue});
+      detail::BlockedProduct<T>({m, n, k, a, b, c, ldc, epilogue}).run();
   } else {
     detail::multiply_plain<T>(m, n, k, a, b, c, ldc, epilogue);
   }

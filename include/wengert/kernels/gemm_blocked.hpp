@@ -9,25 +9,18 @@
 
 namespace wengert::inline WENGERT_ISA::kernels::detail {
 
-/// `total` units cut into the fewest panels of at most `limit`, sizes as equal as can be: no thin last panel.
-struct Panels {
-  Index total, count, base, extra;
-
-  constexpr Panels(Index total_, Index limit)
-      : total(total_), count((total_ + limit - 1) / limit), base(total_ / count), extra(total_ % count) {}
-  constexpr Index begin(Index i) const noexcept { return i * base + std::min(i, extra); }
-  constexpr Index size(Index i) const noexcept { return base + (i < extra ? 1 : 0); }
-};
-
 template <SimdScalar T>
 struct Blocking {
   static constexpr Index steps = 1024 / static_cast<Index>(sizeof(T));  // of k: a panel of b stays near L1
   static constexpr Index row_panels = 24;                               // of a: a block stays in L2
   static constexpr Index column_panels = 24;       // of b: packed at once, shared by all threads
   static constexpr Index task_products = 1 << 18;  // about 3 us: less is not handed over
+  static constexpr Index copies = 1 << 15;         // elements packed in about 3 us
   static constexpr Index tasks = 16;
-  static constexpr Index few_row_panels = 12;  // b is read in place: packing it would cost more than it saves
-  static constexpr Index few_column_panels = 6;  // a is read in place
+  static constexpr Index task_row_panels = 4;  // fewer would fetch a panel of b for too little work
+  static constexpr Index few_row_panels = 12;  // b is read in place, or packed a panel at a time
+  static constexpr Index near_steps =
+      1024 / static_cast<Index>(sizeof(T));  // of a, when its columns are contiguous
 };
 
 /// One product as the loops below see it.
@@ -48,112 +41,148 @@ void finish_tile(TileFunction<T> tile, Index k, const T* a, Index a_stride, cons
     tile(k, a, a_stride, b, b_step, c, ldc, epilogue);
     return;
   }
-  constexpr Index columns = Tile<T>::columns;
-  alignas(64) T out[Tile<T>::rows * Tile<T>::columns] = {};
-  alignas(64) T bias[Tile<T>::columns] = {};
+  const Index columns = vectors * Tile<T>::width, whole = valid / Tile<T>::width * Tile<T>::width;
+  alignas(64) T out[Tile<T>::rows * Tile<T>::columns];
+  alignas(64) T bias[Tile<T>::columns];
+  const auto copy = [whole, valid](const T* from, T* to) {
+    for (Index j = 0; j < whole; j += Tile<T>::width)
+      Batch<T>::load_unaligned(from + j).store_unaligned(to + j);
+    store_first(load_first(from + whole, valid - whole), to + whole, valid - whole);
+  };
   Epilogue<T> local = epilogue;
   if (epilogue.add)
-    for (Index r = 0; r < rows; ++r) std::copy_n(c + r * ldc, valid, out + r * columns);
-  if (epilogue.bias != nullptr) local.bias = std::copy_n(epilogue.bias, valid, bias) - valid;
+    for (Index r = 0; r < rows; ++r) copy(c + r * ldc, out + r * columns);
+  if (epilogue.bias != nullptr) {
+    copy(epilogue.bias, bias);
+    local.bias = bias;
+  }
   tile(k, a, a_stride, b, b_step, out, columns, local);
-  for (Index r = 0; r < rows; ++r) std::copy_n(out + r * columns, valid, c + r * ldc);
+  for (Index r = 0; r < rows; ++r) copy(out + r * columns, c + r * ldc);
 }
 
 /// The product for m, n, k >= 1. Only rows and columns of c are shared out, never k, and each element of c is
 /// the same chain of operations in every tile: the bits depend on k alone.
 template <SimdScalar T>
-void multiply_blocked(const Product<T>& x) {
-  using Block = Blocking<T>;
-  constexpr Index width = Tile<T>::width;
-  const Panels rows(x.m, Tile<T>::rows);
-  const Panels columns((x.n + width - 1) / width, Tile<T>::vectors);  // in vectors
-  const Panels steps(x.k, Block::steps);
-  const Index ragged =
-      x.n % width != 0 ? columns.count - 1 : -1;  // the panel that ends in a part of a vector
+class BlockedProduct {
+ public:
+  explicit BlockedProduct(const Product<T>& product)
+      : x_(product),
+        rows_(x_.m, Tile<T>::rows),
+        columns_((x_.n + width - 1) / width, Tile<T>::vectors),
+        steps_(x_.k, Block::steps),
+        ragged_(x_.n % width != 0 ? columns_.count - 1 : -1),
+        share_b_(rows_.count > Block::few_row_panels),
+        pack_a_(x_.a.col != 1 && (x_.a.row != 1 || (columns_.count > 1 && x_.a.col > Block::near_steps))),
+        k_contiguous_(!pack_a_ && x_.a.col == 1),
+        a_stride_(k_contiguous_ ? x_.a.row
+                  : pack_a_     ? row_step<T>
+                                : x_.a.col),
+        row_chunk_(pack_a_ ? std::min(rows_.count, Block::row_panels) : rows_.count),
+        column_chunk_(std::min(columns_.count, Block::column_panels)),
+        a_packed_(pack_a_ ? row_chunk_ * row_step<T> * steps_.size(0) : 0),
+        b_packed_(share_b_ ? column_chunk_ * Tile<T>::columns * steps_.size(0) : 0) {}
 
-  const bool pack_b = x.b.col != 1 || rows.count > Block::few_row_panels;
-  const bool pack_a = x.a.col != 1 && (x.a.row != 1 || columns.count > Block::few_column_panels);
-  const bool k_contiguous = !pack_a && x.a.col == 1;
-  const Index a_stride = k_contiguous ? x.a.row : x.a.col;
-
-  const Index max_steps = steps.size(0);
-  const Index chunk = std::min(columns.count, Block::column_panels);
-  const Scratch<T> b_packed(pack_b        ? chunk * Tile<T>::columns * max_steps
-                            : ragged >= 0 ? Tile<T>::columns * max_steps
-                                          : 0);
-
-  for (Index j_begin = 0; j_begin < columns.count; j_begin += chunk) {
-    const Index j_end = std::min(columns.count, j_begin + chunk);
-    for (Index s = 0; s < steps.count; ++s) {
-      const Index p = steps.begin(s), k = steps.size(s);
-      const T* b = x.b.data + p * x.b.row;
-      const auto packed_at = [&](Index j) {
-        return b_packed.data() + (pack_b ? (columns.begin(j) - columns.begin(j_begin)) * width * k : 0);
-      };
-      const auto pack_panel = [&](Index j) {
-        const Index first = columns.begin(j) * width, size = columns.size(j) * width;
-        pack_columns<T>(k, std::min(size, x.n - first), size, {b + first * x.b.col, x.b.row, x.b.col},
-                        packed_at(j));
-      };
-      if (pack_b)
-        parallel_for(j_end - j_begin, std::max<Index>(1, (1 << 15) / (k * Tile<T>::columns)),
-                     [&](Index begin, Index end) {
-                       for (Index j = begin; j < end; ++j) pack_panel(j_begin + j);
-                     });
-      else if (ragged >= j_begin && ragged < j_end)
-        pack_panel(ragged);
-
-      Epilogue<T> epilogue;
-      epilogue.add = x.epilogue.add || s > 0;
-      if (s + 1 == steps.count) {
-        epilogue.bias = x.epilogue.bias;
-        epilogue.activation = x.epilogue.activation;
-      }
-
-      const Index wanted = std::clamp<Index>(
-          x.m * (j_end - j_begin) * Tile<T>::columns * k / Block::task_products, 1, Block::tasks);
-      const Index least = (rows.count + Block::row_panels - 1) / Block::row_panels;
-      const Index column_groups =
-          std::clamp<Index>((wanted + least - 1) / least, 1, pack_a ? 2 : j_end - j_begin);
-      const Index row_groups = std::clamp<Index>(wanted / column_groups, least, rows.count);
-      const Panels group_rows(rows.count, (rows.count + row_groups - 1) / row_groups);
-      const Panels group_columns(j_end - j_begin, (j_end - j_begin + column_groups - 1) / column_groups);
-
-      const auto task = [&](Index g_rows, Index g_columns) {
-        const Index i_begin = group_rows.begin(g_rows), i_end = i_begin + group_rows.size(g_rows);
-        const Index first_row = rows.begin(i_begin);
-        const Scratch<T> a_packed(pack_a ? (rows.begin(i_end) - first_row) * k : 0);
-        if (pack_a)
-          for (Index i = i_begin; i < i_end; ++i)
-            pack_rows<T>(k, rows.size(i),
-                         {x.a.data + rows.begin(i) * x.a.row + p * x.a.col, x.a.row, x.a.col},
-                         a_packed.data() + (rows.begin(i) - first_row) * k);
-        const Index j_first = j_begin + group_columns.begin(g_columns);
-        for (Index j = j_first; j < j_first + group_columns.size(g_columns); ++j) {
-          const Index first = columns.begin(j) * width, vectors = columns.size(j);
-          const Index valid = std::min(vectors * width, x.n - first);
-          const bool in_place = !pack_b && j != ragged;
-          const T* b_panel = in_place ? b + first : packed_at(j);
-          const Index b_step = in_place ? x.b.row : vectors * width;
-          Epilogue<T> here = epilogue;
-          if (here.bias != nullptr) here.bias += first;
-          for (Index i = i_begin; i < i_end; ++i) {
-            const Index row = rows.begin(i), size = rows.size(i);
-            const T* a_panel =
-                pack_a ? a_packed.data() + (row - first_row) * k : x.a.data + row * x.a.row + p * x.a.col;
-            finish_tile<T>(
-                k_contiguous ? tile_function<T, true>(size, vectors) : tile_function<T, false>(size, vectors),
-                k, a_panel, pack_a ? size : a_stride, b_panel, b_step, x.c + row * x.ldc + first, x.ldc, size,
-                vectors, valid, here);
-          }
+  void run() {
+    for (j_begin_ = 0; j_begin_ < columns_.count; j_begin_ = j_end_) {
+      j_end_ = std::min(columns_.count, j_begin_ + column_chunk_);
+      for (Index s = 0; s < steps_.count; ++s) {
+        p_ = steps_.begin(s);
+        k_ = steps_.size(s);
+        epilogue_.add = x_.epilogue.add || s > 0;
+        const bool last = s + 1 == steps_.count;
+        epilogue_.bias = last ? x_.epilogue.bias : nullptr;
+        epilogue_.activation = last ? x_.epilogue.activation : Activation::none;
+        if (share_b_)
+          parallel_for(j_end_ - j_begin_, std::max<Index>(1, Block::copies / (k_ * Tile<T>::columns)),
+                       [this](Index begin, Index end) {
+                         for (Index j = j_begin_ + begin; j < j_begin_ + end; ++j)
+                           pack_panel(j, shared_panel(j));
+                       });
+        for (i_begin_ = 0; i_begin_ < rows_.count; i_begin_ = i_end_) {
+          i_end_ = std::min(rows_.count, i_begin_ + row_chunk_);
+          if (pack_a_)
+            parallel_for(k_, std::max<Index>(1, Block::copies / chunk_rows()),
+                         [this](Index begin, Index end) {
+                           pack_rows<T>(begin, end, k_, rows_, i_begin_, i_end_,
+                                        {x_.a.data + p_ * x_.a.col, x_.a.row, x_.a.col}, a_packed_.data());
+                         });
+          run_chunk();
         }
-      };
-      const Index tasks = group_rows.count * group_columns.count;
-      parallel_for(tasks, 1, [&](Index begin, Index end) {
-        for (Index t = begin; t < end; ++t) task(t / group_columns.count, t % group_columns.count);
-      });
+      }
     }
   }
-}
+
+ private:
+  using Block = Blocking<T>;
+  static constexpr Index width = Tile<T>::width;
+
+  Index chunk_rows() const noexcept { return rows_.begin(i_end_) - rows_.begin(i_begin_); }
+  T* shared_panel(Index j) const noexcept {
+    return b_packed_.data() + (columns_.begin(j) - columns_.begin(j_begin_)) * width * k_;
+  }
+  /// A panel of few rows is packed by the task that uses it, and stays in its nearest cache.
+  bool needs_packing(Index j) const noexcept { return x_.b.col != 1 || j == ragged_; }
+
+  void pack_panel(Index j, T* dst) const noexcept {
+    const Index first = columns_.begin(j) * width, size = columns_.size(j) * width;
+    const T* b = x_.b.data + p_ * x_.b.row + first * x_.b.col;
+    pack_columns<T>(k_, std::min(size, x_.n - first), size, {b, x_.b.row, x_.b.col}, dst);
+  }
+
+  /// Shares out row panels i_begin .. i_end and column panels j_begin .. j_end for one block of k.
+  void run_chunk() {
+    const Index row_count = i_end_ - i_begin_, column_count = j_end_ - j_begin_;
+    const Index wanted = std::clamp<Index>(
+        chunk_rows() * column_count * Tile<T>::columns * k_ / Block::task_products, 1, Block::tasks);
+    const Index least = (row_count + Block::row_panels - 1) / Block::row_panels;
+    const Index column_groups = std::min((wanted + least - 1) / least, column_count);
+    const bool whole = !share_b_ && x_.b.col != 1;  // cutting the rows would pack every panel once a cut
+    const Index most = whole ? least : std::max(least, row_count / Block::task_row_panels);
+    const Index row_groups = std::clamp(wanted / column_groups, least, most);
+    const Panels rows(row_count, (row_count + row_groups - 1) / row_groups);
+    const Panels columns(column_count, (column_count + column_groups - 1) / column_groups);
+    parallel_for(rows.count * columns.count, 1, [&](Index begin, Index end) {
+      for (Index t = begin; t < end; ++t) {
+        const Index i = i_begin_ + rows.begin(t / columns.count),
+                    j = j_begin_ + columns.begin(t % columns.count);
+        run_task(i, i + rows.size(t / columns.count), j, j + columns.size(t % columns.count));
+      }
+    });
+  }
+
+  void run_task(Index i_begin, Index i_end, Index j_begin, Index j_end) const {
+    const bool packs = !share_b_ && (needs_packing(j_begin) || needs_packing(j_end - 1));
+    const Scratch<T> local(packs ? Tile<T>::columns * k_ : 0);
+    for (Index j = j_begin; j < j_end; ++j) {
+      const Index first = columns_.begin(j) * width, vectors = columns_.size(j);
+      const Index valid = std::min(vectors * width, x_.n - first);
+      const bool in_place = !share_b_ && !needs_packing(j);
+      const T* b = in_place ? x_.b.data + p_ * x_.b.row + first : share_b_ ? shared_panel(j) : local.data();
+      const Index b_step = in_place ? x_.b.row : vectors * width;
+      if (!in_place && !share_b_) pack_panel(j, local.data());
+      Epilogue<T> epilogue = epilogue_;
+      if (epilogue.bias != nullptr) epilogue.bias += first;
+      for (Index i = i_begin; i < i_end; ++i) {
+        const Index row = rows_.begin(i), size = rows_.size(i);
+        const T* a = pack_a_ ? a_packed_.data() + (i - i_begin_) * row_step<T> * k_
+                             : x_.a.data + row * x_.a.row + p_ * x_.a.col;
+        const auto tile =
+            k_contiguous_ ? tile_function<T, true>(size, vectors) : tile_function<T, false>(size, vectors);
+        finish_tile<T>(tile, k_, a, a_stride_, b, b_step, x_.c + row * x_.ldc + first, x_.ldc, size, vectors,
+                       valid, epilogue);
+      }
+    }
+  }
+
+  const Product<T> x_;
+  const Panels rows_, columns_, steps_;  // columns in vectors
+  const Index ragged_;                   // the panel that ends in a part of a vector, or -1
+  const bool share_b_;                   // b is packed before the tasks begin
+  const bool pack_a_, k_contiguous_;
+  const Index a_stride_, row_chunk_, column_chunk_;
+  const Scratch<T> a_packed_, b_packed_;
+  Index j_begin_ = 0, j_end_ = 0, i_begin_ = 0, i_end_ = 0, p_ = 0, k_ = 0;
+  Epilogue<T> epilogue_;
+};
 
 }  // namespace wengert::inline WENGERT_ISA::kernels::detail

@@ -1,6 +1,7 @@
 // Brings operands of a matrix product into the order in which the tile loop reads them. Floor: kernels.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -19,22 +20,31 @@ struct MatrixView {
 
 namespace detail {
 
-// One vector register seen as 16-byte lanes of `lane_size` elements, in the compilers' own vector type: xsimd
-// has no shuffle inside lanes, and gathers are four times slower.
-template <class T>
-struct Lanes {
-  static constexpr int width = Tile<T>::width;
-  static constexpr int lane_size = 16 / static_cast<int>(sizeof(T));
-  static constexpr int count = width < lane_size ? 1 : width / lane_size;
-  typedef T Lane __attribute__((vector_size(16)));
-  typedef T Vector __attribute__((vector_size(sizeof(T) * static_cast<std::size_t>(width))));
+/// `total` units cut into the fewest panels of at most `limit`, sizes as equal as can be: no thin last panel.
+struct Panels {
+  Index total, count, base, extra;
+
+  constexpr Panels(Index total_, Index limit)
+      : total(total_), count((total_ + limit - 1) / limit), base(total_ / count), extra(total_ % count) {}
+  constexpr Index begin(Index i) const noexcept { return i * base + std::min(i, extra); }
+  constexpr Index size(Index i) const noexcept { return base + (i < extra ? 1 : 0); }
 };
+
+// Vectors in the compilers' own type: xsimd has no shuffle inside 16-byte lanes, and gathers are four times
+// slower.
+template <class T, int N>
+struct Packed {
+  typedef T type __attribute__((vector_size(sizeof(T) * N)));
+};
+template <class T>
+inline constexpr int lane_size = 16 / static_cast<int>(sizeof(T));  // elements in a lane
 
 /// In each lane, elements P of the lanes of a and, from lane_size up, of b.
 template <class T, int... P>
-typename Lanes<T>::Vector shuffle_lanes(typename Lanes<T>::Vector a, typename Lanes<T>::Vector b) noexcept {
-  constexpr int size = Lanes<T>::lane_size, width = Lanes<T>::width;
-  return [&]<int... I>(std::integer_sequence<int, I...>) {
+WENGERT_INLINE auto shuffle_lanes(typename Packed<T, Tile<T>::width>::type a,
+                                  typename Packed<T, Tile<T>::width>::type b) noexcept {
+  constexpr int size = lane_size<T>, width = Tile<T>::width;
+  return [&]<int... I>(std::integer_sequence<int, I...>) WENGERT_INLINE_LAMBDA {
     constexpr int pattern[] = {P...};
     return __builtin_shufflevector(
         a, b, (pattern[I % size] % size + I / size * size + (pattern[I % size] >= size ? width : 0))...);
@@ -42,55 +52,75 @@ typename Lanes<T>::Vector shuffle_lanes(typename Lanes<T>::Vector a, typename La
   (std::make_integer_sequence<int, width>());
 }
 
+/// N elements: one lane from each of the rows src, src + step, ...
+template <class T, int N>
+WENGERT_INLINE typename Packed<T, N>::type load_lanes(const T* src, Index step) noexcept {
+  using Vector = typename Packed<T, N>::type;
+  const auto lane = [&](int i) WENGERT_INLINE_LAMBDA {
+    typename Packed<float, 4>::type v;
+    __builtin_memcpy(&v, src + i * step, sizeof(v));
+    return v;
+  };
+  // Inserting from memory spares the shuffle port, which the transpose itself needs.
+#if defined(__AVX512F__)
+  if constexpr (sizeof(Vector) == 64)
+    return reinterpret_cast<Vector>(_mm512_insertf32x4(
+        _mm512_insertf32x4(_mm512_insertf32x4(_mm512_castps128_ps512(lane(0)), lane(1), 1), lane(2), 2),
+        lane(3), 3));
+#elif defined(__AVX__)
+  if constexpr (sizeof(Vector) == 32)
+    return reinterpret_cast<Vector>(_mm256_insertf128_ps(_mm256_castps128_ps256(lane(0)), lane(1), 1));
+#endif
+  if constexpr (sizeof(Vector) == 16) return reinterpret_cast<Vector>(lane(0));
+}
+
 /// dst[p * step + j] = src[j * row + p] for `width` rows j and `lane_size` positions p.
 template <SimdScalar T>
-void transpose_block(const T* src, Index row, T* dst, Index step) noexcept {
-  using L = Lanes<T>;
-  typename L::Vector q[L::lane_size], out[L::lane_size];
-#pragma GCC unroll 4
-  for (int i = 0; i < L::lane_size; ++i)
-#pragma GCC unroll 4
-    for (int lane = 0; lane < L::count; ++lane)
-      __builtin_memcpy(reinterpret_cast<char*>(&q[i]) + 16 * lane, src + (lane * L::lane_size + i) * row, 16);
-  if constexpr (L::lane_size == 4) {
-    const auto low01 = shuffle_lanes<T, 0, 4, 1, 5>(q[0], q[1]),
-               high01 = shuffle_lanes<T, 2, 6, 3, 7>(q[0], q[1]);
-    const auto low23 = shuffle_lanes<T, 0, 4, 1, 5>(q[2], q[3]),
-               high23 = shuffle_lanes<T, 2, 6, 3, 7>(q[2], q[3]);
-    out[0] = shuffle_lanes<T, 0, 1, 4, 5>(low01, low23);
-    out[1] = shuffle_lanes<T, 2, 3, 6, 7>(low01, low23);
-    out[2] = shuffle_lanes<T, 0, 1, 4, 5>(high01, high23);
-    out[3] = shuffle_lanes<T, 2, 3, 6, 7>(high01, high23);
+WENGERT_INLINE void transpose_block(const T* src, Index row, T* dst, Index step) noexcept {
+  constexpr int size = lane_size<T>, width = Tile<T>::width;
+  using Vector = typename Packed<T, width>::type;
+  const auto load = [&](int i) { return load_lanes<T, width>(src + i * row, size * row); };
+  const auto store = [&](int p, Vector v) { __builtin_memcpy(dst + p * step, &v, sizeof(v)); };
+  if constexpr (size == 4) {
+    const Vector q0 = load(0), q1 = load(1), q2 = load(2), q3 = load(3);
+    const Vector low01 = shuffle_lanes<T, 0, 4, 1, 5>(q0, q1), high01 = shuffle_lanes<T, 2, 6, 3, 7>(q0, q1);
+    const Vector low23 = shuffle_lanes<T, 0, 4, 1, 5>(q2, q3), high23 = shuffle_lanes<T, 2, 6, 3, 7>(q2, q3);
+    store(0, shuffle_lanes<T, 0, 1, 4, 5>(low01, low23));
+    store(1, shuffle_lanes<T, 2, 3, 6, 7>(low01, low23));
+    store(2, shuffle_lanes<T, 0, 1, 4, 5>(high01, high23));
+    store(3, shuffle_lanes<T, 2, 3, 6, 7>(high01, high23));
   } else {
-    out[0] = shuffle_lanes<T, 0, 2>(q[0], q[1]);
-    out[1] = shuffle_lanes<T, 1, 3>(q[0], q[1]);
+    const Vector q0 = load(0), q1 = load(1);
+    store(0, shuffle_lanes<T, 0, 2>(q0, q1));
+    store(1, shuffle_lanes<T, 1, 3>(q0, q1));
   }
-#pragma GCC unroll 4
-  for (int p = 0; p < L::lane_size; ++p) __builtin_memcpy(dst + p * step, &out[p], sizeof(out[p]));
 }
 
 /// dst[p * columns + j] = b(p, j) for p < k, j < valid, and 0 for valid <= j < columns, a multiple of the
 /// width.
 template <SimdScalar T>
 void pack_columns(Index k, Index valid, Index columns, MatrixView<T> b, T* dst) noexcept {
-  using Batch = xsimd::batch<T>;
-  constexpr Index width = Tile<T>::width, lane = Lanes<T>::lane_size;
+  constexpr Index width = Tile<T>::width, lane = lane_size<T>, line = 64 / Index{sizeof(T)};
   const Index whole = valid / width * width;
   if (b.col == 1) {
     for (Index p = 0; p < k; ++p) {
       const T* src = b.data + p * b.row;
       T* out = dst + p * columns;
-      for (Index j = 0; j < whole; j += width) Batch::load_unaligned(src + j).store_unaligned(out + j);
-      for (Index j = whole; j < valid; ++j) out[j] = src[j];
-      for (Index j = valid; j < columns; ++j) out[j] = T(0);
+      for (Index j = 0; j < whole; j += width) Batch<T>::load_unaligned(src + j).store_unaligned(out + j);
+      if (whole < valid) load_first(src + whole, valid - whole).store_unaligned(out + whole);
     }
     return;
   }
   const Index steps = b.row == 1 ? k / lane * lane : 0;
   const Index blocked = steps > 0 ? whole : 0;  // columns that the register transpose covers for p < steps
   for (Index j = 0; j < blocked; j += width)
-    for (Index p = 0; p < steps; p += lane)
-      transpose_block(b.data + j * b.col + p, b.col, dst + p * columns + j, columns);
+    for (Index p = 0; p < steps; p += lane) {
+      const T* src = b.data + j * b.col + p;
+      if (p % line == 0 &&
+          j + width < blocked)  // the rows that come next: each is too short for the hardware to foresee
+        for (Index r = width; r < 2 * width; ++r) __builtin_prefetch(src + r * b.col);
+      transpose_block(src, b.col, dst + p * columns + j, columns);
+    }
   for (Index p = 0; p < k; ++p) {
     T* out = dst + p * columns;
     for (Index j = p < steps ? blocked : 0; j < valid; ++j) out[j] = b.data[p * b.row + j * b.col];
@@ -98,16 +128,46 @@ void pack_columns(Index k, Index valid, Index columns, MatrixView<T> b, T* dst) 
   }
 }
 
-/// dst[p * rows + r] = a(r, p) for r < rows, p < k.
+/// Elements between the steps of a packed row panel: whole registers are copied.
 template <SimdScalar T>
-void pack_rows(Index k, Index rows, MatrixView<T> a, T* dst) noexcept {
-  if (a.row == 1 && rows == Tile<T>::rows) {
-    for (Index p = 0; p < k; ++p)
-      __builtin_memcpy(dst + p * Tile<T>::rows, a.data + p * a.col, Tile<T>::rows * sizeof(T));
+inline constexpr Index row_step = Tile<T>::rows <= 4 ? 4 : 8;
+
+/// Row panels begin .. end - 1 of a for p_begin <= p < p_end <= k: element (r, p) of a panel at p *
+/// Tile<T>::rows + r, panels
+/// k * row_step<T> apart.
+template <SimdScalar T>
+void pack_rows(Index p_begin, Index p_end, Index k, const Panels& panels, Index begin, Index end,
+               MatrixView<T> a, T* dst) noexcept {
+  constexpr Index rows = row_step<T>;
+  if (a.row == 1) {
+    // Several panels at a time, so that one step of k touches few pages; not so many that their copies, a
+    // power of two apart, crowd each other out of L1. A copy may take elements of the next panel along, which
+    // nobody reads, but none beyond the last.
+    constexpr Index at_once = 8;
+    for (Index block = begin; block < end; block += at_once) {
+      Index first[at_once], count = 0;
+      Index whole = 0;  // panels that may copy all `rows` elements
+      for (; count < std::min(end - block, at_once); ++count) {
+        first[count] = panels.begin(block + count);
+        whole += first[count] + rows <= panels.total ? 1 : 0;
+      }
+      for (Index p = p_begin; p < p_end; ++p) {
+        const T* src = a.data + p * a.col;
+        T* out = dst + ((block - begin) * k + p) * rows;
+        for (Index i = 0; i < whole; ++i, out += k * rows)
+          __builtin_memcpy(out, src + first[i], rows * sizeof(T));
+        for (Index i = whole; i < count; ++i, out += k * rows)
+          for (Index r = 0; r < panels.size(block + i); ++r) out[r] = src[first[i] + r];
+      }
+    }
     return;
   }
-  for (Index p = 0; p < k; ++p)
-    for (Index r = 0; r < rows; ++r) dst[p * rows + r] = a.data[r * a.row + p * a.col];
+  for (Index i = begin; i < end; ++i) {
+    const T* src = a.data + panels.begin(i) * a.row;
+    T* out = dst + (i - begin) * k * rows;
+    for (Index p = p_begin; p < p_end; ++p)
+      for (Index r = 0; r < panels.size(i); ++r) out[p * rows + r] = src[r * a.row + p * a.col];
+  }
 }
 
 }  // namespace detail

@@ -5,9 +5,7 @@
 #include <array>
 #include <utility>
 
-#include <xsimd/xsimd.hpp>
-
-#include <wengert/base/scalar.hpp>
+#include <wengert/kernels/simd.hpp>
 
 namespace wengert::inline WENGERT_ISA::kernels {
 
@@ -20,14 +18,10 @@ namespace detail {
 /// of a.
 template <SimdScalar T>
 struct Tile {
-  static constexpr int width = static_cast<int>(xsimd::batch<T>::size);
-#if defined(__AVX512F__) || defined(__aarch64__)
-  static constexpr int rows = 8, vectors = 3;  // 32 registers
-#elif defined(__FMA__)
-  static constexpr int rows = 6, vectors = 2;  // 16 registers
-#else
-  static constexpr int rows = 5, vectors = 2;  // 16 registers, one of them for the product before it is added
-#endif
+  static constexpr int width = static_cast<int>(Batch<T>::size);
+  // Without fused multiply-add one register holds the product before it is added.
+  static constexpr int rows = simd_registers == 32 ? 6 : simd_has_fma ? 6 : 5;
+  static constexpr int vectors = simd_registers == 32 ? 4 : 2;
   static constexpr int columns = vectors * width;
 };
 
@@ -39,6 +33,36 @@ struct Epilogue {
   Activation activation = Activation::none;
 };
 
+/// The first `count` < width elements at src, then zeros.
+template <SimdScalar T>
+WENGERT_INLINE Batch<T> load_first(const T* src, Index count) noexcept {
+#if defined(__AVX512F__)
+  if constexpr (std::same_as<T, float>)
+    return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1U << count) - 1U), src);
+  else
+    return _mm512_maskz_loadu_pd(static_cast<__mmask8>((1U << count) - 1U), src);
+#else
+  alignas(64) T all[Tile<T>::width] = {};
+  for (Index i = 0; i < count; ++i) all[i] = src[i];
+  return Batch<T>::load_aligned(all);
+#endif
+}
+
+/// Stores the first `count` < width elements of v.
+template <SimdScalar T>
+WENGERT_INLINE void store_first(Batch<T> v, T* dst, Index count) noexcept {
+#if defined(__AVX512F__)
+  if constexpr (std::same_as<T, float>)
+    _mm512_mask_storeu_ps(dst, static_cast<__mmask16>((1U << count) - 1U), v);
+  else
+    _mm512_mask_storeu_pd(dst, static_cast<__mmask8>((1U << count) - 1U), v);
+#else
+  alignas(64) T all[Tile<T>::width];
+  v.store_aligned(all);
+  for (Index i = 0; i < count; ++i) dst[i] = all[i];
+#endif
+}
+
 /// c (R x V vectors, row stride ldc) = epilogue(a b) over `k` steps. b: step p at b + p * b_step, V vectors.
 /// a: row r of step p at a[r * a_stride + p] when `KContiguous`, else at a[r + p * a_stride].
 /// Each element of c is one chain of fused multiply-adds in order of p, whatever R and V: bits do not depend
@@ -46,22 +70,28 @@ struct Epilogue {
 template <class T, int R, int V, bool KContiguous>
 void multiply_tile(Index k, const T* a, Index a_stride, const T* b, Index b_step, T* c, Index ldc,
                    const Epilogue<T>& epilogue) {
-  using Batch = xsimd::batch<T>;
   constexpr int width = Tile<T>::width;
-  Batch acc[R][V];
+  constexpr Index line = 64 / Index{sizeof(T)};
+  Batch<T> acc[R][V];
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r)
-#pragma GCC unroll 3
-    for (int v = 0; v < V; ++v) acc[r][v] = Batch(T(0));
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) acc[r][v] = Batch<T>(T(0));
 
   for (Index p = 0; p < k; ++p) {
-    Batch bv[V];
-#pragma GCC unroll 3
-    for (int v = 0; v < V; ++v) bv[v] = Batch::load_unaligned(b + v * width);
+    if constexpr (KContiguous)
+      if (p % line == 0) {
+        // The panel of rows below comes next; its rows are too short for the hardware to foresee.
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) __builtin_prefetch(a + (R + r) * a_stride);
+      }
+    Batch<T> bv[V];
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) bv[v] = Batch<T>::load_unaligned(b + v * width);
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
-      const Batch av(KContiguous ? a[r * a_stride] : a[r]);
-#pragma GCC unroll 3
+      const Batch<T> av(KContiguous ? a[r * a_stride] : a[r]);
+#pragma GCC unroll 4
       for (int v = 0; v < V; ++v) acc[r][v] = xsimd::fma(av, bv[v], acc[r][v]);
     }
     a += KContiguous ? 1 : a_stride;
@@ -70,13 +100,13 @@ void multiply_tile(Index k, const T* a, Index a_stride, const T* b, Index b_step
 
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r)
-#pragma GCC unroll 3
+#pragma GCC unroll 4
     for (int v = 0; v < V; ++v) {
       T* out = c + r * ldc + v * width;
-      Batch y = acc[r][v];
-      if (epilogue.add) y = Batch::load_unaligned(out) + y;
-      if (epilogue.bias != nullptr) y = y + Batch::load_unaligned(epilogue.bias + v * width);
-      if (epilogue.activation == Activation::relu) y = xsimd::select(y < Batch(T(0)), Batch(T(0)), y);
+      Batch<T> y = acc[r][v];
+      if (epilogue.add) y = Batch<T>::load_unaligned(out) + y;
+      if (epilogue.bias != nullptr) y = y + Batch<T>::load_unaligned(epilogue.bias + v * width);
+      if (epilogue.activation == Activation::relu) y = xsimd::select(y < Batch<T>(T(0)), Batch<T>(T(0)), y);
       y.store_unaligned(out);
     }
 }

@@ -38,32 +38,31 @@ struct VectorProduct {
 /// that long sums stay accurate.
 template <SimdScalar T, int R>
 void dot_rows(const VectorProduct<T>& v, Index i) noexcept {
-  using Batch = xsimd::batch<T>;
   constexpr Index width = Tile<T>::width, block = 256 * width;
   const T* a = v.a.data + i * v.a.row;
   const Index whole = v.k / width * width;
-  Batch total[R];
+  Batch<T> total[R];
 #pragma GCC unroll 4
-  for (int r = 0; r < R; ++r) total[r] = Batch(T(0));
+  for (int r = 0; r < R; ++r) total[r] = Batch<T>(T(0));
   for (Index begin = 0; begin < whole; begin += block) {
     const Index end = std::min(whole, begin + block);
-    Batch even[R], odd[R];
+    Batch<T> even[R], odd[R];
 #pragma GCC unroll 4
-    for (int r = 0; r < R; ++r) even[r] = odd[r] = Batch(T(0));
+    for (int r = 0; r < R; ++r) even[r] = odd[r] = Batch<T>(T(0));
     Index p = begin;
     for (; p + 2 * width <= end; p += 2 * width) {
-      const Batch x0 = Batch::load_unaligned(v.x + p), x1 = Batch::load_unaligned(v.x + p + width);
+      const Batch<T> x0 = Batch<T>::load_unaligned(v.x + p), x1 = Batch<T>::load_unaligned(v.x + p + width);
 #pragma GCC unroll 4
       for (int r = 0; r < R; ++r) {
-        even[r] = xsimd::fma(Batch::load_unaligned(a + r * v.a.row + p), x0, even[r]);
-        odd[r] = xsimd::fma(Batch::load_unaligned(a + r * v.a.row + p + width), x1, odd[r]);
+        even[r] = xsimd::fma(Batch<T>::load_unaligned(a + r * v.a.row + p), x0, even[r]);
+        odd[r] = xsimd::fma(Batch<T>::load_unaligned(a + r * v.a.row + p + width), x1, odd[r]);
       }
     }
     if (p < end) {
-      const Batch x0 = Batch::load_unaligned(v.x + p);
+      const Batch<T> x0 = Batch<T>::load_unaligned(v.x + p);
 #pragma GCC unroll 4
       for (int r = 0; r < R; ++r)
-        even[r] = xsimd::fma(Batch::load_unaligned(a + r * v.a.row + p), x0, even[r]);
+        even[r] = xsimd::fma(Batch<T>::load_unaligned(a + r * v.a.row + p), x0, even[r]);
     }
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) total[r] = total[r] + (even[r] + odd[r]);
@@ -82,20 +81,19 @@ void dot_rows(const VectorProduct<T>& v, Index i) noexcept {
 /// Columns of a are contiguous: V vectors of sums, a block of k at a time so that long sums stay accurate.
 template <SimdScalar T, int V>
 void sum_columns(const VectorProduct<T>& v, Index i) noexcept {
-  using Batch = xsimd::batch<T>;
   constexpr Index width = Tile<T>::width, block = 512;
-  Batch total[V];
+  Batch<T> total[V];
 #pragma GCC unroll 4
-  for (int u = 0; u < V; ++u) total[u] = Batch(T(0));
+  for (int u = 0; u < V; ++u) total[u] = Batch<T>(T(0));
   for (Index begin = 0; begin < v.k; begin += block) {
-    Batch acc[V];
+    Batch<T> acc[V];
 #pragma GCC unroll 4
-    for (int u = 0; u < V; ++u) acc[u] = Batch(T(0));
+    for (int u = 0; u < V; ++u) acc[u] = Batch<T>(T(0));
     for (Index p = begin; p < std::min(v.k, begin + block); ++p) {
-      const Batch xp(v.x[p]);
+      const Batch<T> xp(v.x[p]);
 #pragma GCC unroll 4
       for (int u = 0; u < V; ++u)
-        acc[u] = xsimd::fma(Batch::load_unaligned(v.a.data + p * v.a.col + i + u * width), xp, acc[u]);
+        acc[u] = xsimd::fma(Batch<T>::load_unaligned(v.a.data + p * v.a.col + i + u * width), xp, acc[u]);
     }
 #pragma GCC unroll 4
     for (int u = 0; u < V; ++u) total[u] = total[u] + acc[u];
