@@ -43,7 +43,10 @@ std::vector<Result> results;
 
 std::string shapes_of(const Case& c) {
   std::string s;
-  for (const cases::Shape& shape : c.bench) s += (s.empty() ? "" : " ") + shape.str();
+  for (const cases::Shape& shape : c.bench) {
+    if (!s.empty()) s += ' ';
+    s += shape.str();
+  }
   return s;
 }
 

@@ -24,7 +24,7 @@ struct Array {
   explicit Array(const Shape& s, double value = 0) : shape(s), v(static_cast<std::size_t>(s.size()), value) {}
   Array(const Shape& s, std::vector<double> values) : shape(s), v(std::move(values)) {
     if (static_cast<Index>(v.size()) != s.size())
-      throw std::logic_error("Array: " + std::to_string(v.size()) + " values for shape " + s.str());
+      throw std::logic_error(wengert::detail::text("Array: ", v.size(), " values for shape ", s));
   }
   Array(const Shape& s, std::initializer_list<double> values) : Array(s, std::vector<double>(values)) {}
 

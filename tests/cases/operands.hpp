@@ -133,7 +133,7 @@ Outcome run(const Case& c, std::span<const Any> x, const Array* dy = nullptr) {
 /// Empty when `got` is as expected, within tolerance * (1 + |expected|); otherwise what differs first.
 inline std::string difference(const Array& got, const Array& expected, double tolerance) {
   if (!(got.shape == expected.shape))
-    return "shape: expected " + expected.shape.str() + ", got " + got.shape.str();
+    return wengert::detail::text("shape: expected ", expected.shape, ", got ", got.shape);
   for (Index k = 0; k < got.size(); ++k) {
     const double g = got[k], e = expected[k];
     const bool equal = std::isnan(e)   ? std::isnan(g)
@@ -142,18 +142,18 @@ inline std::string difference(const Array& got, const Array& expected, double to
     if (equal) continue;
     char numbers[96];
     std::snprintf(numbers, sizeof numbers, ": expected %.9g, got %.9g", e, g);
-    return "index " + got.index(k).str() + numbers;
+    return wengert::detail::text("index ", got.index(k), static_cast<const char*>(numbers));
   }
   return {};
 }
 inline std::string difference_in_bits(const Array& got, const Array& expected) {
   if (!(got.shape == expected.shape))
-    return "shape: expected " + expected.shape.str() + ", got " + got.shape.str();
+    return wengert::detail::text("shape: expected ", expected.shape, ", got ", got.shape);
   for (Index k = 0; k < got.size(); ++k) {
     if (std::bit_cast<std::uint64_t>(got[k]) == std::bit_cast<std::uint64_t>(expected[k])) continue;
     char numbers[96];
     std::snprintf(numbers, sizeof numbers, ": expected %a, got %a", expected[k], got[k]);
-    return "index " + got.index(k).str() + numbers;
+    return wengert::detail::text("index ", got.index(k), static_cast<const char*>(numbers));
   }
   return {};
 }
@@ -161,7 +161,7 @@ inline std::string difference_in_bits(const Array& got, const Array& expected) {
 inline std::string difference(const std::vector<std::optional<Array>>& got,
                               const std::vector<std::optional<Array>>& expected, double tolerance) {
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    const std::string where = "gradient of input " + std::to_string(i) + ", ";
+    const std::string where = wengert::detail::text("gradient of input ", i, ", ");
     if (got[i].has_value() != expected[i].has_value())
       return where + (got[i] ? "expected none, got one" : "expected one, got none");
     if (!got[i]) continue;

@@ -73,8 +73,7 @@ TEST_F(TapeFaults, StaleHandleThrowsInEveryUse) {
   const Tensor<float> h = toy::scale(x_, 2.0F);
   const std::uint32_t before = Tape::current().generation();
   backward(toy::dot(h, ones({2})), grads_);
-  const std::string generations =
-      " (generation " + std::to_string(before) + " of " + std::to_string(before + 1) + ")";
+  const std::string generations = detail::text(" (generation ", before, " of ", before + 1, ")");
   EXPECT_EQ(refused<TapeError>([&] { toy::mul(x_, h); }),
             "toy_mul: operand 2 was recorded on a tape that has been cleared since" + generations +
                 "; expected a tensor of the present forward pass; record it again, or pass its detach()");

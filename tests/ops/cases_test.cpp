@@ -78,7 +78,7 @@ TEST_P(ResizableRows, AreRightAtEveryVectorTail) {
   const Case& c = row();
   for (Index n = c.smallest; n <= 35; ++n) {
     const Shapes shapes = c.resize(n);
-    const std::string what = "size " + std::to_string(n);
+    const std::string what = wengert::detail::text("size ", n);
     expect_values<double>(c, shapes, what);
     expect_values<float>(c, shapes, what);
     if (c.differentiable) {

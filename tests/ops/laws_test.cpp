@@ -255,9 +255,9 @@ TEST_P(DifferentiableOperators, RefuseOrIgnoreWritesAfterTheyRan) {
       Tape::current().clear();
       continue;
     }
-    EXPECT_SAME_GRADIENTS(
-        gradients<double>(grads, x), expected, row().double_tolerance,
-        (result ? std::string("result") : "input " + std::to_string(i)) + " written before backward");
+    EXPECT_SAME_GRADIENTS(gradients<double>(grads, x), expected, row().double_tolerance,
+                          (result ? "result" : wengert::detail::text("input ", i))
+                              << " written before backward");
   }
 }
 
