@@ -22,13 +22,16 @@ void root_of_quotient(T* y, Index outputs, T n) {
 
 namespace detail {
 
-// (x - mean)^2 with the mean of its output.
-template <Scalar T>
-struct SquaredDeviation {
+// x - mean with the mean of its output, or its square.
+template <bool squared, Scalar T>
+struct Deviation {
   const T* mean;
   struct At {
     Vec<T> m;
-    WENGERT_INLINE Vec<T> operator()(Vec<T> x) const noexcept { return (x - m) * (x - m); }
+    WENGERT_INLINE Vec<T> operator()(Vec<T> x) const noexcept {
+      const Vec<T> d = x - m;
+      return squared ? d * d : d;
+    }
   };
   WENGERT_INLINE At row(Index o) const noexcept { return {Vec<T>::broadcast(mean[o])}; }
   WENGERT_INLINE At columns(Index o, Index n) const noexcept { return {load_n(mean + o, n)}; }
@@ -47,24 +50,36 @@ struct ExpShifted {
 
 }  // namespace detail
 
-/// mean[o, i] over the reduced axis and deviation[o, i] = sum of (x - mean)^2, by two passes; NaN and 0 where
-/// there is nothing to sum.
+/// mean[o, i] over the reduced axis and squares[o, i] = sum of (x - mean)^2, both free of the rounding of a
+/// first guess at the mean: with deviations d from that, the mean is off by sum(d) / n and the sum of squares
+/// by sum(d)^2 / n. NaN and 0 where there is nothing to sum.
 template <Scalar T>
-void mean_and_deviation(const ReduceView& v, const T* x, T* mean, T* deviation) {
-  const detail::SquaredDeviation<T> squares{mean};
+void mean_and_squares(const ReduceView& v, const T* x, T* mean, T* squares) {
+  const detail::Deviation<false, T> first{mean};
+  const detail::Deviation<true, T> second{mean};
   const Index n = v.reduce;
+  const T count = static_cast<T>(n);
+  const auto correct = [=](Index o, T off) {
+    squares[o] = static_cast<T>(squares[o] - off * off / count);
+    mean[o] = static_cast<T>(mean[o] + off / count);
+  };
   if (v.inner == 1 && n > 0 && n <= near_row) {
-    parallel_for(v.outer, std::max<Index>(1, fold_grain / (2 * n)), [=](Index begin, Index end) {
+    parallel_for(v.outer, std::max<Index>(1, fold_grain / (3 * n)), [=](Index begin, Index end) {
       for (Index o = begin; o < end; ++o) {
-        mean[o] = static_cast<T>(fold_span<FoldSum>(x + o * n, n) / static_cast<T>(n));
-        deviation[o] = fold_span<FoldSum>(x + o * n, n, squares.row(o));
+        mean[o] = static_cast<T>(fold_span<FoldSum>(x + o * n, n) / count);
+        squares[o] = fold_span<FoldSum>(x + o * n, n, second.row(o));
+        correct(o, fold_span<FoldSum>(x + o * n, n, first.row(o)));
       }
     });
     return;
   }
   fold<FoldSum>(v, x, mean);
-  divide(mean, v.outputs(), static_cast<T>(n));
-  fold<FoldSum>(v, x, deviation, squares);
+  divide(mean, v.outputs(), count);
+  const Scratch<T> off(v.outputs());
+  fold<FoldSum>(v, x, squares, second);
+  fold<FoldSum>(v, x, off.data(), first);
+  if (n > 0)
+    for (Index o = 0; o < v.outputs(); ++o) correct(o, off[o]);
 }
 
 /// y[o, i] = log(sum(exp(x[o, :, i]))). Also shift and scale, with which exp(x - shift) * scale are the

@@ -57,7 +57,7 @@ T degrees_of_freedom(const ReducePlan& plan, double correction) {
 /// Variance over `axes`, by default all.
 ///   y   = sum of (x - mean)^2 / max(0, n - correction)     n: elements that one y comes from; y as `sum`
 ///   dx += dy * 2 * (x - mean) / (n - correction)           saves x and the means
-/// Two passes: a large mean costs no digits. NaN where n is 0, or 1 with the usual correction. Throws
+/// A large mean costs no digits. NaN where n is 0, or 1 with the usual correction. Throws
 /// ShapeError when an axis is out of range or given twice.
 template <Field T>
 Tensor<T> var(const Tensor<T>& x, const Axes& axes = Axes::all(), VarOptions options = {}) {
@@ -65,7 +65,7 @@ Tensor<T> var(const Tensor<T>& x, const Axes& axes = Axes::all(), VarOptions opt
   const Recorder rec("var", x);
   const Tensor<T> values = plan.arranged(x);
   Tensor<T> y(plan.result(options.keepdim)), mean(y.shape());
-  kernels::mean_and_deviation(plan.view, values.data(), mean.fresh_data(), y.fresh_data());
+  kernels::mean_and_squares(plan.view, values.data(), mean.fresh_data(), y.fresh_data());
   const T freedom = detail::degrees_of_freedom<T>(plan, options.correction);
   kernels::divide(y.fresh_data(), y.size(), freedom);
   if (rec) rec.record(y, detail::VarRule<T>{save(x), save(mean), plan, static_cast<T>(T(2) / freedom)});
@@ -82,7 +82,7 @@ Tensor<T> std(const Tensor<T>& x, const Axes& axes = Axes::all(), VarOptions opt
   const Recorder rec("std", x);
   const Tensor<T> values = plan.arranged(x);
   Tensor<T> y(plan.result(options.keepdim)), mean(y.shape());
-  kernels::mean_and_deviation(plan.view, values.data(), mean.fresh_data(), y.fresh_data());
+  kernels::mean_and_squares(plan.view, values.data(), mean.fresh_data(), y.fresh_data());
   const T freedom = detail::degrees_of_freedom<T>(plan, options.correction);
   kernels::root_of_quotient(y.fresh_data(), y.size(), freedom);
   if (rec)
