@@ -136,8 +136,8 @@ class Gradcheck {
     else if (!reached_)
       report_.message += "; no gradient reached this input";
     if (std::abs(after - fore) > 1e-2 * std::max(std::abs(after), std::abs(fore)))
-      append(report_.message,
-             text("; a kink? the slopes before and after are ", digits(fore), " and ", digits(after)));
+      report_.message +=
+          text("; a kink? the slopes before and after are ", digits(fore), " and ", digits(after));
   }
 
   /// f where input i has moved by `step` along the direction; leaves the input moved.
