@@ -11,7 +11,7 @@
 #include <wengert/ops/view.hpp>
 #include <wengert/ops/view_expand.hpp>
 
-#include "support/expect_error.hpp"
+#include "support/errors.hpp"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <wengert/ops/join.hpp>
 #include <wengert/ops/view.hpp>
 
-#include "support/expect_error.hpp"
+#include "support/errors.hpp"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <wengert/ops/view_expand.hpp>
 #include <wengert/ops/view_slice.hpp>
 
-#include "support/expect_error.hpp"
+#include "support/errors.hpp"
 
 namespace {
 

@@ -17,3 +17,6 @@ std::string message_of(F&& f) {
   }
   return "nothing was thrown";
 }
+
+/// The statement throws a `Type` with exactly this message.
+#define EXPECT_ERROR(statement, Type, message) EXPECT_EQ(message_of<Type>([&] { statement; }), message)

@@ -13,16 +13,20 @@ namespace wengert::inline WENGERT_ISA::kernels {
 /// The first position whose index is not in [0, limit), or -1.
 template <std::integral I>
 Index find_out_of_range(const I* index, Index n, Index limit) noexcept {
-  const auto bound = static_cast<std::uint64_t>(limit);
-  const auto bad = [=](I i) { return static_cast<std::uint64_t>(static_cast<std::int64_t>(i)) >= bound; };
+  // The sign bit of v | (limit - 1 - v) tells whether v lies outside; unsigned, so that nothing overflows.
+  const auto outside = [last = static_cast<std::uint64_t>(limit) - 1](I i) {
+    const auto v = static_cast<std::uint64_t>(static_cast<std::int64_t>(i));
+    return v | (last - v);
+  };
+  constexpr std::uint64_t sign = std::uint64_t{1} << 63;
   constexpr Index block = 1024;
   for (Index b = 0; b < n; b += block) {
     const Index end = std::min(n, b + block);
-    bool any = false;
-    for (Index i = b; i < end; ++i) any |= bad(index[i]);
-    if (!any) continue;
+    std::uint64_t any = 0;
+    for (Index i = b; i < end; ++i) any |= outside(index[i]);
+    if ((any & sign) == 0) continue;
     for (Index i = b; i < end; ++i)
-      if (bad(index[i])) return i;
+      if ((outside(index[i]) & sign) != 0) return i;
   }
   return -1;
 }
@@ -61,7 +65,7 @@ void each_target(const Shape& shape, int axis, const Strides& strides, const I* 
   const auto visit = [=](Index target, Index p) {
     f(target + static_cast<Index>(index[p]) * target_step, p);
   };
-  parallel_for(lines, std::max<Index>(16, copy_grain / 4 / along), [=](Index begin, Index end) {
+  parallel_for(lines, std::max<Index>(64, copy_grain / 4 / along), [=](Index begin, Index end) {
     for (Index line = begin; line < end;) {
       const Index row = line / inner, k0 = line % inner, k1 = std::min(inner, k0 + end - line);
       loop.for_rows(row, row + 1, [&](const auto& at) {
