@@ -197,6 +197,7 @@ class Tensor {
 
  private:
   void require_separate_elements(std::string_view op) const {
+    if (empty()) return;
     for (int i = 0; i < rank(); ++i)
       if (strides_[i] == 0 && shape_[i] > 1)
         fail<ShapeError>(op, "several elements lie in one place; shape is ", shape_, ", strides are ",
