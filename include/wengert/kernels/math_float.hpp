@@ -1,11 +1,9 @@
-// Own polynomials for `Vec<float>`, and repairs to xsimd's functions of double; math.hpp dispatches here and
-// states what each promises. Coefficients are minimax fits of relative error, made for this library. Floor:
-// kernels.
+// Own polynomials for `Vec<float>`; math.hpp dispatches here and states what each promises. The coefficients are
+// minimax fits of relative error, made for this library. Floor: kernels.
 #pragma once
 
-#include <cmath>
+#include <cstdint>
 #include <limits>
-#include <numbers>
 
 #include <wengert/kernels/vec.hpp>
 
@@ -142,53 +140,6 @@ WENGERT_INLINE FloatBatch erf_float(const FloatBatch& x) noexcept {
   const FloatBatch q =
       horner(t, 3.74183361e-05f, 0.00118562249f, 0.0152078402f, 0.115353075f, 0.504864273f, 1.f);
   return held_to(c * p / q, 1.f);
-}
-
-// By way of log and exp in double, whose error a float does not see; then IEEE's special cases.
-[[gnu::noinline]] inline FloatBatch pow_float(const FloatBatch& a, const FloatBatch& b) noexcept {
-  constexpr Index n = simd_lanes<float>;
-  alignas(64) float base[n], exponent[n];
-  alignas(64) double wide[n], wide_exponent[n];
-  xsimd::abs(a).store_aligned(base);
-  b.store_aligned(exponent);
-  for (Index i = 0; i < n; ++i) wide[i] = double{base[i]};
-  for (Index i = 0; i < n; ++i) wide_exponent[i] = double{exponent[i]};
-  for (Index i = 0; i < n; i += simd_lanes<double>) {
-    const auto log_base = xsimd::log(Batch<double>::load_aligned(wide + i));
-    xsimd::exp(log_base * Batch<double>::load_aligned(wide_exponent + i)).store_aligned(wide + i);
-  }
-  for (Index i = 0; i < n; ++i) base[i] = static_cast<float>(wide[i]);
-  FloatBatch y = FloatBatch::load_aligned(base);
-
-  const FloatBatch zero(0.f), one(1.f), inf(float_inf), half = b * FloatBatch(0.5f);
-  const auto whole = xsimd::floor(b) == b;
-  const auto odd = whole & (xsimd::floor(half) != half);
-  const FloatBatch sign = from_bits(to_bits(a) & IntBatch(std::numeric_limits<std::int32_t>::min()));
-  y = xsimd::select(odd, from_bits(to_bits(y) | to_bits(sign)), y);
-  y = xsimd::select((a < zero) & (a != -inf) & !whole, FloatBatch(float_nan), y);
-  const auto sure = (b == zero) | (a == one) | ((a == -one) & (xsimd::abs(b) == inf));
-  return xsimd::select(sure, one, y);
-}
-
-WENGERT_INLINE Batch<double> log_double(const Batch<double>& x) noexcept {
-  const auto denormal = x < Batch<double>(std::numeric_limits<double>::min());
-  Batch<double> y = xsimd::log(x);
-  if (xsimd::any(denormal)) [[unlikely]]
-    y = xsimd::select(denormal, xsimd::log(x * Batch<double>(0x1p54)) - Batch<double>(54 * std::numbers::ln2),
-                      y);
-  return y;
-}
-
-WENGERT_INLINE Batch<double> erf_double(const Batch<double>& x) noexcept {  // far out xsimd's overflows
-  return xsimd::erf(xsimd::min(Batch<double>(6.0), xsimd::max(Batch<double>(-6.0), x)));
-}
-
-[[gnu::noinline]] inline Batch<double> pow_double(const Batch<double>& a, const Batch<double>& b) noexcept {
-  alignas(64) double base[simd_lanes<double>], exponent[simd_lanes<double>];
-  a.store_aligned(base);
-  b.store_aligned(exponent);
-  for (Index i = 0; i < simd_lanes<double>; ++i) base[i] = std::pow(base[i], exponent[i]);
-  return Batch<double>::load_aligned(base);
 }
 
 }  // namespace wengert::inline WENGERT_ISA::kernels::detail
