@@ -1,5 +1,5 @@
-// Own polynomials for `Vec<float>`; math.hpp dispatches here and states what each promises. The coefficients are
-// minimax fits of relative error, made for this library. Floor: kernels.
+// Own polynomials for `Vec<float>`; math.hpp dispatches here and states what each promises. The
+// coefficients are minimax fits of relative error, made for this library. Floor: kernels.
 #pragma once
 
 #include <cstdint>
