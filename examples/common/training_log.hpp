@@ -59,7 +59,8 @@ class TrainingLog {
 
   /// Notes a step. False when training should stop: on Ctrl-C, or when the loss is no number.
   bool step(double loss, std::int64_t samples, double lr) {
-    if (count_ >= every_) row({});
+    // What remains of an epoch joins its last row: the mean over a few steps would be noise.
+    if (count_ >= every_ && samples_ - seen_ >= every_ * options_.batch) row({});
     ++step_;
     ++count_;
     ++epoch_count_;
@@ -76,7 +77,8 @@ class TrainingLog {
     return !stopped();
   }
 
-  void end_epoch(const Score& test) {
+  void end_epoch(Score test) {
+    test.loss = unsigned_nan(test.loss);
     progress_.reset();
     char line[160];
     std::snprintf(line, sizeof line,
@@ -106,12 +108,13 @@ class TrainingLog {
     }
     if (csv_.is_sound() && !csv_.path().empty()) std::printf("log: %s\n", csv_.path().c_str());
     const bool drawn = draw();
-    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return 1;
+    const bool said = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+    if (!said) complain("cannot write to the standard output; what was printed is incomplete");
     if (Interrupt::signal() != 0) {
       complain("stopped by a signal; the figures above are of what had been trained by then");
       return 128 + Interrupt::signal();
     }
-    return diverged_ || !csv_.is_sound() || !drawn ? 1 : 0;
+    return diverged_ || !csv_.is_sound() || !drawn || !said ? 1 : 0;
   }
 
   void complain(const std::string& what) const {
@@ -125,7 +128,10 @@ class TrainingLog {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
 
-  static double mean(double sum, std::int64_t n) { return n == 0 ? NAN : sum / static_cast<double>(n); }
+  static double mean(double sum, std::int64_t n) {
+    return unsigned_nan(n == 0 ? NAN : sum / static_cast<double>(n));
+  }
+  static double unsigned_nan(double v) { return std::isnan(v) ? NAN : v; }  // "-nan" would tell nothing more
 
   /// The mean training loss since the last row, and what is known of the test set.
   void row(const std::optional<Score>& test) {

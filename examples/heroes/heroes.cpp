@@ -124,13 +124,13 @@ int main(int argc, char** argv) {
   CLI::App app{"Learns who wins made-up matches of five heroes against five, with AdamW."};
   wg::Index matches = 400'000;
   example::RunOptions options;
-  options.epochs = 4;
+  options.epochs = 8;
   options.batch = 512;
   options.lr = 0.01;
   options.csv = "heroes.csv";
   options.plot = "heroes.png";
   app.add_option("--matches", matches, "matches to train on")
-      ->check(CLI::Range(wg::Index{2}, wg::Index{100'000'000}))
+      ->check(CLI::Range(wg::Index{2}, wg::Index{100'000'000}).description(""))
       ->capture_default_str();
   options.add_to(app);
   CLI11_PARSE(app, argc, argv);

@@ -106,7 +106,9 @@ int main(int argc, char** argv) {
   options.epochs = 3;
   options.csv = "mlp.csv";
   options.plot = "mlp.png";
-  app.add_option("--data", folder, "folder of the four IDX files, plain or .gz")->capture_default_str();
+  app.add_option("--data", folder, "folder of the four IDX files, plain or .gz")
+      ->check(example::RunOptions::path())
+      ->capture_default_str();
   options.add_to(app);
   CLI11_PARSE(app, argc, argv);
   try {
