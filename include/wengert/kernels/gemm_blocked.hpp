@@ -35,10 +35,11 @@ struct Product {
 
 /// One tile; columns beyond `valid` are computed but neither read from nor written to c and the bias.
 template <SimdScalar T>
-void finish_tile(TileFunction<T> tile, Index k, const T* a, Index a_stride, const T* b, Index b_step, T* c,
-                 Index ldc, Index rows, Index vectors, Index valid, const Epilogue<T>& epilogue) {
+void finish_tile(TileFunction<T> tile, Index k, const T* a, Index a_row, Index a_step, const T* b,
+                 Index b_step, T* c, Index ldc, Index rows, Index vectors, Index valid,
+                 const Epilogue<T>& epilogue) {
   if (valid == vectors * Tile<T>::width) {
-    tile(k, a, a_stride, b, b_step, c, ldc, epilogue);
+    tile(k, a, a_row, a_step, b, b_step, c, ldc, epilogue);
     return;
   }
   const Index columns = vectors * Tile<T>::width, whole = valid / Tile<T>::width * Tile<T>::width;
@@ -56,7 +57,7 @@ void finish_tile(TileFunction<T> tile, Index k, const T* a, Index a_stride, cons
     copy(epilogue.bias, bias);
     local.bias = bias;
   }
-  tile(k, a, a_stride, b, b_step, out, columns, local);
+  tile(k, a, a_row, a_step, b, b_step, out, columns, local);
   for (Index r = 0; r < rows; ++r) copy(out + r * columns, c + r * ldc);
 }
 
@@ -73,10 +74,8 @@ class BlockedProduct {
         ragged_(x_.n % width != 0 ? columns_.count - 1 : -1),
         share_b_(rows_.count > Block::few_row_panels),
         pack_a_(x_.a.col != 1 && (x_.a.row != 1 || (columns_.count > 1 && x_.a.col > Block::near_steps))),
-        k_contiguous_(!pack_a_ && x_.a.col == 1),
-        a_stride_(k_contiguous_ ? x_.a.row
-                  : pack_a_     ? row_step<T>
-                                : x_.a.col),
+        a_row_(pack_a_ ? 1 : x_.a.row),
+        a_step_(pack_a_ ? row_step<T> : x_.a.col),
         row_chunk_(pack_a_ ? std::min(rows_.count, Block::row_panels) : rows_.count),
         column_chunk_(std::min(columns_.count, Block::column_panels)),
         a_packed_(pack_a_ ? row_chunk_ * row_step<T> * steps_.size(0) : 0),
@@ -166,10 +165,8 @@ class BlockedProduct {
         const Index row = rows_.begin(i), size = rows_.size(i);
         const T* a = pack_a_ ? a_packed_.data() + (i - i_begin_) * row_step<T> * k_
                              : x_.a.data + row * x_.a.row + p_ * x_.a.col;
-        const auto tile =
-            k_contiguous_ ? tile_function<T, true>(size, vectors) : tile_function<T, false>(size, vectors);
-        finish_tile<T>(tile, k_, a, a_stride_, b, b_step, x_.c + row * x_.ldc + first, x_.ldc, size, vectors,
-                       valid, epilogue);
+        finish_tile<T>(tile_function<T>(size, vectors), k_, a, a_row_, a_step_, b, b_step,
+                       x_.c + row * x_.ldc + first, x_.ldc, size, vectors, valid, epilogue);
       }
     }
   }
@@ -178,8 +175,8 @@ class BlockedProduct {
   const Panels rows_, columns_, steps_;  // columns in vectors
   const Index ragged_;                   // the panel that ends in a part of a vector, or -1
   const bool share_b_;                   // b is packed before the tasks begin
-  const bool pack_a_, k_contiguous_;
-  const Index a_stride_, row_chunk_, column_chunk_;
+  const bool pack_a_;
+  const Index a_row_, a_step_, row_chunk_, column_chunk_;
   const Scratch<T> a_packed_, b_packed_;
   Index j_begin_ = 0, j_end_ = 0, i_begin_ = 0, i_end_ = 0, p_ = 0, k_ = 0;
   Epilogue<T> epilogue_;

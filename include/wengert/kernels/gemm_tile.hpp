@@ -64,37 +64,41 @@ WENGERT_INLINE void store_first(Batch<T> v, T* dst, Index count) noexcept {
 }
 
 /// c (R x V vectors, row stride ldc) = epilogue(a b) over `k` steps. b: step p at b + p * b_step, V vectors.
-/// a: row r of step p at a[r * a_stride + p] when `KContiguous`, else at a[r + p * a_stride].
+/// a: row r of step p at a[r * a_row + p * a_step].
 /// Each element of c is one chain of fused multiply-adds in order of p, whatever R and V: bits do not depend
 /// on tiling.
-template <class T, int R, int V, bool KContiguous>
-void multiply_tile(Index k, const T* a, Index a_stride, const T* b, Index b_step, T* c, Index ldc,
+template <class T, int R, int V>
+void multiply_tile(Index k, const T* a, Index a_row, Index a_step, const T* b, Index b_step, T* c, Index ldc,
                    const Epilogue<T>& epilogue) {
   constexpr int width = Tile<T>::width;
   constexpr Index line = 64 / Index{sizeof(T)};
+  const bool prefetches = a_step == 1;
   Batch<T> acc[R][V];
+  const T* row[R];
 #pragma GCC unroll 8
-  for (int r = 0; r < R; ++r)
+  for (int r = 0; r < R; ++r) {
+    row[r] = a + r * a_row;
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v) acc[r][v] = Batch<T>(T(0));
+  }
 
+  Index at = 0;  // p * a_step
   for (Index p = 0; p < k; ++p) {
-    if constexpr (KContiguous)
-      if (p % line == 0) {
-        // The panel of rows below comes next; its rows are too short for the hardware to foresee.
+    if (p % line == 0 && prefetches) {
+      // The panel of rows below comes next; its rows are too short for the hardware to foresee.
 #pragma GCC unroll 8
-        for (int r = 0; r < R; ++r) __builtin_prefetch(a + (R + r) * a_stride);
-      }
+      for (int r = 0; r < R; ++r) __builtin_prefetch(row[r] + R * a_row + at);
+    }
     Batch<T> bv[V];
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v) bv[v] = Batch<T>::load_unaligned(b + v * width);
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
-      const Batch<T> av(KContiguous ? a[r * a_stride] : a[r]);
+      const Batch<T> av(row[r][at]);
 #pragma GCC unroll 4
       for (int v = 0; v < V; ++v) acc[r][v] = xsimd::fma(av, bv[v], acc[r][v]);
     }
-    a += KContiguous ? 1 : a_stride;
+    at += a_step;
     b += b_step;
   }
 
@@ -112,15 +116,15 @@ void multiply_tile(Index k, const T* a, Index a_stride, const T* b, Index b_step
 }
 
 template <class T>
-using TileFunction = void (*)(Index, const T*, Index, const T*, Index, T*, Index, const Epilogue<T>&);
+using TileFunction = void (*)(Index, const T*, Index, Index, const T*, Index, T*, Index, const Epilogue<T>&);
 
 /// The tile function for `rows` x `vectors`.
-template <class T, bool KContiguous>
+template <class T>
 TileFunction<T> tile_function(Index rows, Index vectors) noexcept {
   constexpr int columns = Tile<T>::vectors;
   static constexpr auto table = []<std::size_t... I>(std::index_sequence<I...>) {
     return std::array<TileFunction<T>, sizeof...(I)>{
-        multiply_tile<T, int(I) / columns + 1, int(I) % columns + 1, KContiguous>...};
+        multiply_tile<T, int(I) / columns + 1, int(I) % columns + 1>...};
   }
   (std::make_index_sequence<std::size_t(Tile<T>::rows * columns)>());
   return table[static_cast<std::size_t>((rows - 1) * columns + vectors - 1)];
