@@ -37,6 +37,22 @@ TEST(Backward, ClearsTheTapeUnlessRetained) {
   EXPECT_TRUE(Tape::current().empty());
 }
 
+TEST(Backward, LeavesTheSeedAsItWas) {
+  const Tensor<float> x = leaf({1, 2}), dy = tensor({3, 5});
+  GradStore grads;
+  backward(toy::scale(toy::scale(x, 2.0F), 10.0F), dy, grads);
+  EXPECT_EQ(grads[x].to_vector(), (Floats{60, 100}));
+  EXPECT_EQ(dy.to_vector(), (Floats{3, 5}));
+}
+
+TEST(Backward, TakesAGradientOfTheStoreAsItsSeed) {
+  const Tensor<float> x = leaf({1, 2});
+  GradStore grads;
+  backward(sum(toy::mul(x, x)), grads);
+  backward(toy::mul(x, x), grads[x], grads);  // 2x + 2x * 2x
+  EXPECT_EQ(grads[x].to_vector(), (Floats{6, 20}));
+}
+
 TEST(Backward, TwoLossesOverASharedTrunk) {
   const Tensor<float> x = leaf({1, 2});
   GradStore grads;

@@ -75,12 +75,14 @@ class Walk {
     After after;
   };
 
+  /// Shares the caller's memory when it lies as gradients do; rules then leave it as it is. A gradient of the
+  /// store itself is copied, since the walk writes there.
   template <class T>
-  static void seed(detail::Slot& s, const Tensor<T>& dy) {
-    s.gradient = Buffer(static_cast<std::size_t>(s.size) * sizeof(T));
+  void seed(detail::Slot& s, const Tensor<T>& dy) const {
+    const bool shares =
+        dy.is_contiguous() && dy.offset() == 0 && (store_ == nullptr || !store_->keeps(dy.buffer()));
+    s.gradient = shares ? dy.buffer() : dy.packed_copy().buffer();
     s.has_gradient = true;
-    kernels::copy(dy.shape(), dy.data(), dy.strides(), s.gradient.template as<T>(),
-                  contiguous_strides(dy.shape()));
   }
 
   Tape& tape_;

@@ -77,6 +77,13 @@ class GradStore {
   // What follows serves backward and the optimizers.
   static constexpr std::size_t slot_alignment = 64;
 
+  /// Whether `memory` is where this store keeps gradients.
+  bool keeps(const Buffer& memory) const noexcept {
+    for (const Entry& e : entries_)
+      if (e.own && e.memory == memory) return true;
+    return memory == region_;
+  }
+
   /// Null when no backward has reached the leaf since `zero()`.
   template <Field T>
   T* reached(const detail::LeafRef& leaf) const noexcept {

@@ -73,7 +73,7 @@ class SavedFlat {
 class Vjp {
  public:
   Vjp(Tape& tape, const detail::Record& record, GradStore* store) noexcept
-      : tape_(tape), record_(record), store_(store), dy_(tape.slot(record.output).gradient) {}
+      : tape_(tape), record_(record), store_(store), dy_(tape.slot(record.output).gradient.bytes()) {}
 
   std::string_view name() const noexcept { return record_.op->name; }
   int inputs() const noexcept { return record_.inputs; }
@@ -83,11 +83,12 @@ class Vjp {
   /// The gradient of the output: contiguous, in its shape.
   template <class T>
   const T* dy() const noexcept {
-    return dy_.template as<const T>();
+    return reinterpret_cast<const T*>(dy_);
   }
+  /// The same as a tensor; not after `into_over_dy`.
   template <class T>
   Tensor<T> dy_tensor() const {
-    return Tensor<T>(dy_, shape(), contiguous_strides(shape()), 0);
+    return Tensor<T>(tape_.slot(record_.output).gradient, shape(), contiguous_strides(shape()), 0);
   }
 
   /// Whether input i asks for a gradient.
@@ -113,7 +114,7 @@ class Vjp {
   GradRef<T> into_over_dy(int i) {
     detail::Slot& s = tape_.slots()[slot_of(i)];
     detail::Slot& out = tape_.slots()[record_.output];
-    const bool fits = is_scratch(s) && !s.has_gradient && out.gradient && s.size == out.size &&
+    const bool fits = is_scratch(s) && !s.has_gradient && out.gradient.unique() && s.size == out.size &&
                       s.bytes_each == out.bytes_each && out.bytes_each == sizeof(T);
     if (!fits) return into<T>(i);
     s.gradient = std::move(out.gradient);
@@ -156,7 +157,7 @@ class Vjp {
   Tape& tape_;
   detail::Record record_;
   GradStore* store_;
-  Buffer dy_;
+  const std::byte* dy_;
 };
 
 namespace detail {
