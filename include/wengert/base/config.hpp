@@ -23,6 +23,15 @@
 #elif defined(__SSE4_2__)
 #define WENGERT_ISA isa_sse42
 #define WENGERT_ISA_NAME "sse4.2"
+#elif defined(__SSE4_1__)
+#define WENGERT_ISA isa_sse41
+#define WENGERT_ISA_NAME "sse4.1"
+#elif defined(__SSSE3__)
+#define WENGERT_ISA isa_ssse3
+#define WENGERT_ISA_NAME "ssse3"
+#elif defined(__SSE3__)
+#define WENGERT_ISA isa_sse3
+#define WENGERT_ISA_NAME "sse3"
 #elif defined(__SSE2__)
 #define WENGERT_ISA isa_sse2
 #define WENGERT_ISA_NAME "sse2"
