@@ -98,7 +98,7 @@ void make_stats(const FoldedRows<T>& x, Tensor<T>* running_mean, Tensor<T>* runn
                 const BatchNormOptions& options, kernels::ColumnStats<T> stats) {
   const T eps = static_cast<T>(options.eps);
   const Index columns = x.width(), rows = x.rows();
-  if (!options.training) {
+  if (!options.training && running_mean != nullptr && running_var != nullptr) {  // evaluation has both
     const Tensor<T> mean = running_mean->packed(), variance = running_var->packed();
     kernels::stats_from_running(columns, mean.data(), variance.data(), eps, stats);
     return;
