@@ -244,6 +244,7 @@ class Recorder {
   void record_anyway(Tensor<U>& y, Rule&& rule) const {
     static_assert(Field<U>);
     Tape& tape = Tape::current();
+    tape.collect();
     constexpr std::size_t bytes[] = {sizeof(Ts)...};
     std::uint32_t slots[sizeof...(Ts)];
     for (std::size_t i = 0; i < sizeof...(Ts); ++i) slots[i] = detail::slot_for(tape, *places_[i], bytes[i]);

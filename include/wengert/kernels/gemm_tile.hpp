@@ -108,8 +108,14 @@ void multiply_tile(Index k, const T* a, Index a_row, Index a_step, const T* b, I
     for (int v = 0; v < V; ++v) {
       T* out = c + r * ldc + v * width;
       Batch<T> y = acc[r][v];
-      if (epilogue.add) y = Batch<T>::load_unaligned(out) + y;
-      if (epilogue.bias != nullptr) y = y + Batch<T>::load_unaligned(epilogue.bias + v * width);
+      if (epilogue.add) {
+        WENGERT_KEEP_BRANCH();
+        y = Batch<T>::load_unaligned(out) + y;
+      }
+      if (epilogue.bias != nullptr) {
+        WENGERT_KEEP_BRANCH();
+        y = y + Batch<T>::load_unaligned(epilogue.bias + v * width);
+      }
       if (epilogue.activation == Activation::relu) y = xsimd::select(y < Batch<T>(T(0)), Batch<T>(T(0)), y);
       y.store_unaligned(out);
     }

@@ -194,6 +194,7 @@ struct Vec {
   static WENGERT_INLINE Vec broadcast(T s) noexcept { return Vec(s); }
   /// `lanes` elements at `p`, of any alignment.
   static WENGERT_INLINE Vec load(const T* p) noexcept {
+    WENGERT_KEEP_BRANCH();
     if constexpr (SimdScalar<T>)
       return Reg::load_unaligned(p);
     else
@@ -201,6 +202,7 @@ struct Vec {
   }
   /// `lanes` elements at `p`, aligned to the register.
   static WENGERT_INLINE Vec load_aligned(const T* p) noexcept {
+    WENGERT_KEEP_BRANCH();
     if constexpr (SimdScalar<T>)
       return Reg::load_aligned(p);
     else
@@ -208,18 +210,21 @@ struct Vec {
   }
   /// The first `n` elements, 0 <= n <= lanes, and 0 in the other lanes; memory beyond `n` is never touched.
   static WENGERT_INLINE Vec load_partial(const T* p, Index n) noexcept {
+    WENGERT_KEEP_BRANCH();
     if constexpr (SimdScalar<T>)
       return detail::load_partial<T>(p, n);
     else
       return n > 0 ? *p : T(0);
   }
   WENGERT_INLINE void store(T* p) const noexcept {
+    WENGERT_KEEP_BRANCH();
     if constexpr (SimdScalar<T>)
       v.store_unaligned(p);
     else
       *p = v;
   }
   WENGERT_INLINE void store_aligned(T* p) const noexcept {
+    WENGERT_KEEP_BRANCH();
     if constexpr (SimdScalar<T>)
       v.store_aligned(p);
     else
@@ -227,6 +232,7 @@ struct Vec {
   }
   /// Stores the first `n` lanes, 0 <= n <= lanes.
   WENGERT_INLINE void store_partial(T* p, Index n) const noexcept {
+    WENGERT_KEEP_BRANCH();
     if constexpr (SimdScalar<T>)
       detail::store_partial<T>(p, v, n);
     else if (n > 0)
