@@ -23,8 +23,8 @@
 #define WENGERT_INLINE inline __attribute__((always_inline))
 #define WENGERT_INLINE_LAMBDA __attribute__((always_inline))
 
-// g++ 12 at -O3 with AVX-512 turns a load or store of a whole register under a scalar condition in a loop into a
-// masked one, and takes the condition for the mask: one lane instead of all. It leaves branches with an asm alone.
+// g++ 12 at -O3 with AVX-512 turns a conditional load or store of a register in a loop into a masked one, and
+// takes the condition for the mask: one lane instead of all. A branch with an asm is left alone.
 #if defined(__GNUC__) && !defined(__clang__) && defined(__AVX512F__)
 #define WENGERT_KEEP_BRANCH() __asm__("")
 #else
