@@ -62,9 +62,9 @@ class Shape {
 
   /// Product of the dimensions; 1 for rank 0. Unchecked: see `checked_size`.
   constexpr Index size() const noexcept {
-    Index n = 1;
-    for (Index d : *this) n *= d;
-    return n;
+    std::uint64_t n = 1;  // unsigned: a size that does not fit wraps around, for checked_size to refuse
+    for (Index d : *this) n *= static_cast<std::uint64_t>(d);
+    return static_cast<Index>(n);
   }
 
   /// As Python prints a tuple: "()", "(3)", "(3, 4)".
@@ -91,8 +91,9 @@ using Strides = Shape;
 /// Row-major strides of a contiguous tensor.
 constexpr Strides contiguous_strides(const Shape& shape) noexcept {
   Strides s = shape;
-  Index step = 1;
-  for (int i = shape.rank(); i-- > 0; step *= shape[i]) s[i] = step;
+  std::uint64_t step = 1;  // as in Shape::size
+  for (int i = shape.rank(); i-- > 0; step *= static_cast<std::uint64_t>(shape[i]))
+    s[i] = static_cast<Index>(step);
   return s;
 }
 
