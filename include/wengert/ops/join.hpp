@@ -26,11 +26,13 @@ struct JoinRule {
         const Shape part{s.outer, size * s.inner};
         const Strides from{s.axis * s.inner, 1};
         const GradRef<T> dx = v.into<T>(i);
-        const T* dy = v.dy<T>() + begin * s.inner;
-        if (dx.add)
-          kernels::copy_add(part, dy, from, dx.data, contiguous_strides(part));
-        else
-          kernels::copy(part, dy, from, dx.data, contiguous_strides(part));
+        if (part.size() != 0) {
+          const T* dy = v.dy<T>() + begin * s.inner;
+          if (dx.add)
+            kernels::copy_add(part, dy, from, dx.data, contiguous_strides(part));
+          else
+            kernels::copy(part, dy, from, dx.data, contiguous_strides(part));
+        }
       }
       begin += size;
     }
