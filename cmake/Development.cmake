@@ -34,10 +34,9 @@ endif()
 if(WENGERT_SANITIZE)
   target_compile_options(wengert_development INTERFACE -fsanitize=${WENGERT_SANITIZE} -fno-sanitize-recover=all
                          -fno-omit-frame-pointer -g1)
-  # clang also counts conversions of float to integer, which xsimd applies to lanes that it then discards, and
-  # offsets from the null pointer of a tensor without elements, which nobody reads through.
+  # clang also counts conversions of float to integer, which xsimd applies to lanes that it then discards.
   if(WENGERT_SANITIZE MATCHES "undefined" AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-    target_compile_options(wengert_development INTERFACE -fno-sanitize=float-cast-overflow,pointer-overflow)
+    target_compile_options(wengert_development INTERFACE -fno-sanitize=float-cast-overflow)
   endif()
   target_link_options(wengert_development INTERFACE -fsanitize=${WENGERT_SANITIZE})
 endif()
