@@ -14,9 +14,12 @@
 
 #include <wengert/kernels/parallel.hpp>
 
+#include "support/heap_counter.hpp"
+
 namespace wg = wengert;
 using wg::Index;
 using wg::kernels::parallel_for;
+using wg::kernels::parallel_for_scratch;
 
 namespace {
 
@@ -95,6 +98,39 @@ TEST_F(Parallel, NestedCallsRunInlineAndInOrder) {
     });
   });
   for (const auto& order : inner) EXPECT_EQ(order, (std::vector<Index>{0, 1, 2, 3}));
+}
+
+TEST_F(Parallel, BlocksAtWorkDoNotShareScratch) {
+  constexpr Index size = 100;  // no multiple of a cache line
+  for (int threads : {1, 2, 3, 7}) {
+    wg::set_num_threads(threads);
+    std::atomic<int> disturbed{0};
+    parallel_for_scratch<float>(200, 1, size, [&](Index begin, Index end, float* scratch) {
+      disturbed += reinterpret_cast<std::uintptr_t>(scratch) % 64 != 0;
+      for (Index i = begin; i < end; ++i) {
+        std::fill_n(scratch, size, static_cast<float>(i));
+        std::this_thread::yield();
+        for (Index k = 0; k < size; ++k) disturbed += scratch[k] != static_cast<float>(i);
+      }
+    });
+    EXPECT_EQ(disturbed, 0) << threads << " threads";
+  }
+}
+
+TEST_F(Parallel, ScratchIsAskedOfTheCallerAlone) {
+  wg::set_num_threads(2);
+  parallel_for_scratch<double>(2, 1, 1000, [](Index, Index, double*) {});
+  EXPECT_EQ(heap::requests_of([] {
+              std::atomic<int> begun{0};
+              parallel_for_scratch<double>(2, 1, 1000, [&](Index, Index, double* scratch) {
+                scratch[0] = 1;
+                ++begun;
+                // Both blocks at once, so that the worker has one.
+                for (int i = 0; begun < 2 && i < 1000; ++i)
+                  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+              });
+            }),
+            0U);
 }
 
 TEST_F(Parallel, ManyCallersAtOnce) {

@@ -57,6 +57,45 @@ void multiply_plain(Index m, Index n, Index k, MatrixView<T> a, MatrixView<T> b,
 
 }  // namespace detail
 
+namespace detail {
+
+/// `gemm` with packed operands in `workspace`, when given: see BlockedProduct.
+template <Scalar T>
+void gemm_in(T* workspace, Index m, Index n, Index k, MatrixView<T> a, MatrixView<T> b, T* c, Index ldc,
+             const Epilogue<T>& epilogue) {
+  if (m <= 0 || n <= 0) return;
+  if (k <= 0) {
+    if (!epilogue.add)
+      for (Index i = 0; i < m; ++i) std::fill_n(c + i * ldc, n, T{});
+    finish_rows(0, m, n, c, ldc, epilogue);
+    return;
+  }
+  if constexpr (SimdScalar<T>) {
+    if (n == 1)
+      multiply_vector<T>({m, k, a, b.data, c, ldc, epilogue, 0}, b.row, workspace);
+    else if (m == 1)
+      multiply_vector<T>({n, k, b.transposed(), a.data, c, 1, epilogue, 1}, a.col, workspace);
+    else
+      BlockedProduct<T>({m, n, k, a, b, c, ldc, epilogue}).run(workspace);
+  } else {
+    multiply_plain<T>(m, n, k, a, b, c, ldc, epilogue);
+  }
+}
+
+/// Values that `gemm_in` needs as workspace.
+template <Scalar T>
+Index gemm_workspace(Index m, Index n, Index k, MatrixView<T> a, MatrixView<T> b) {
+  if constexpr (SimdScalar<T>) {
+    if (m <= 0 || n <= 0 || k <= 0) return 0;
+    if (n == 1) return b.row == 1 ? 0 : k;
+    if (m == 1) return a.col == 1 ? 0 : k;
+    return BlockedProduct<T>({m, n, k, a, b, nullptr, n, {}}).workspace_size();
+  }
+  return 0;
+}
+
+}  // namespace detail
+
 /// c = a b, or c + a b when `add`, then + bias (n values, added to each row), then the activation.
 ///   a: m x k, b: k x n, any strides; c: m x n, rows contiguous, `ldc` apart; c overlaps neither a, b nor
 ///   bias
@@ -66,24 +105,7 @@ void multiply_plain(Index m, Index n, Index k, MatrixView<T> a, MatrixView<T> b,
 template <Scalar T>
 void gemm(Index m, Index n, Index k, MatrixView<T> a, MatrixView<T> b, T* c, Index ldc, bool add,
           const T* bias = nullptr, Activation activation = Activation::none) {
-  if (m <= 0 || n <= 0) return;
-  const detail::Epilogue<T> epilogue{add, bias, activation};
-  if (k <= 0) {
-    if (!add)
-      for (Index i = 0; i < m; ++i) std::fill_n(c + i * ldc, n, T{});
-    detail::finish_rows(0, m, n, c, ldc, epilogue);
-    return;
-  }
-  if constexpr (SimdScalar<T>) {
-    if (n == 1)
-      detail::multiply_vector<T>({m, k, a, b.data, c, ldc, epilogue, 0}, b.row);
-    else if (m == 1)
-      detail::multiply_vector<T>({n, k, b.transposed(), a.data, c, 1, epilogue, 1}, a.col);
-    else
-      detail::BlockedProduct<T>({m, n, k, a, b, c, ldc, epilogue}).run();
-  } else {
-    detail::multiply_plain<T>(m, n, k, a, b, c, ldc, epilogue);
-  }
+  detail::gemm_in<T>(nullptr, m, n, k, a, b, c, ldc, {add, bias, activation});
 }
 
 /// `batch` products at once: item t reads a + t * a_batch and b + t * b_batch and writes c + t * c_batch. A
@@ -102,10 +124,12 @@ void gemm_batched(Index batch, Index m, Index n, Index k, MatrixView<T> a, Index
   const Index products = std::max<Index>(1, m * n * std::max<Index>(k, 1));
   // Large items share their own work over the threads; small ones are shared out whole.
   const Index grain = products >= shared_products ? batch : std::max<Index>(1, task_products / products);
-  parallel_for(batch, grain, [&](Index begin, Index end) {
+  const bool shared_out = grain < batch;
+  const Index workspace = shared_out ? detail::gemm_workspace<T>(m, n, k, a, b) : 0;
+  parallel_for_scratch<T>(batch, grain, workspace, [&](Index begin, Index end, T* scratch) {
     for (Index t = begin; t < end; ++t)
-      gemm<T>(m, n, k, {a.data + t * a_batch, a.row, a.col}, {b.data + t * b_batch, b.row, b.col},
-              c + t * c_batch, ldc, add, bias, activation);
+      detail::gemm_in<T>(workspace > 0 ? scratch : nullptr, m, n, k, {a.data + t * a_batch, a.row, a.col},
+                         {b.data + t * b_batch, b.row, b.col}, c + t * c_batch, ldc, {add, bias, activation});
   });
 }
 

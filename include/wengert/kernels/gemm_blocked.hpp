@@ -78,10 +78,19 @@ class BlockedProduct {
         a_step_(pack_a_ ? row_step<T> : x_.a.col),
         row_chunk_(pack_a_ ? std::min(rows_.count, Block::row_panels) : rows_.count),
         column_chunk_(std::min(columns_.count, Block::column_panels)),
-        a_packed_(pack_a_ ? row_chunk_ * row_step<T> * steps_.size(0) : 0),
-        b_packed_(share_b_ ? column_chunk_ * Tile<T>::columns * steps_.size(0) : 0) {}
+        a_size_(pack_a_ ? whole_lines(row_chunk_ * row_step<T> * steps_.size(0)) : 0),
+        b_size_(share_b_ ? column_chunk_ * Tile<T>::columns * steps_.size(0) : 0),
+        panel_size_(!share_b_ && (x_.b.col != 1 || ragged_ >= 0) ? Tile<T>::columns * steps_.size(0) : 0) {}
 
-  void run() {
+  /// Values that the packed operands take.
+  Index workspace_size() const noexcept { return panel_size_ + a_size_ + b_size_; }
+
+  /// `workspace`, when given, has room for `workspace_size()` values, and the call stays on its thread.
+  void run(T* workspace = nullptr) {
+    const Scratch<T> owned(workspace == nullptr ? a_size_ + b_size_ : 0);
+    panel_ = workspace;
+    a_packed_ = workspace == nullptr ? owned.data() : workspace + panel_size_;
+    b_packed_ = a_packed_ + a_size_;
     for (j_begin_ = 0; j_begin_ < columns_.count; j_begin_ = j_end_) {
       j_end_ = std::min(columns_.count, j_begin_ + column_chunk_);
       for (Index s = 0; s < steps_.count; ++s) {
@@ -103,7 +112,7 @@ class BlockedProduct {
             parallel_for(k_, std::max<Index>(1, Block::copies / chunk_rows()),
                          [this](Index begin, Index end) {
                            pack_rows<T>(begin, end, k_, rows_, i_begin_, i_end_,
-                                        {x_.a.data + p_ * x_.a.col, x_.a.row, x_.a.col}, a_packed_.data());
+                                        {x_.a.data + p_ * x_.a.col, x_.a.row, x_.a.col}, a_packed_);
                          });
           run_chunk();
         }
@@ -115,9 +124,13 @@ class BlockedProduct {
   using Block = Blocking<T>;
   static constexpr Index width = Tile<T>::width;
 
+  static constexpr Index whole_lines(Index n) noexcept {
+    constexpr Index line = 64 / Index{sizeof(T)};
+    return (n + line - 1) / line * line;
+  }
   Index chunk_rows() const noexcept { return rows_.begin(i_end_) - rows_.begin(i_begin_); }
   T* shared_panel(Index j) const noexcept {
-    return b_packed_.data() + (columns_.begin(j) - columns_.begin(j_begin_)) * width * k_;
+    return b_packed_ + (columns_.begin(j) - columns_.begin(j_begin_)) * width * k_;
   }
   /// A panel of few rows is packed by the task that uses it, and stays in its nearest cache.
   bool needs_packing(Index j) const noexcept { return x_.b.col != 1 || j == ragged_; }
@@ -140,30 +153,31 @@ class BlockedProduct {
     const Index row_groups = std::clamp(wanted / column_groups, least, most);
     const Panels rows(row_count, (row_count + row_groups - 1) / row_groups);
     const Panels columns(column_count, (column_count + column_groups - 1) / column_groups);
-    parallel_for(rows.count * columns.count, 1, [&](Index begin, Index end) {
-      for (Index t = begin; t < end; ++t) {
-        const Index i = i_begin_ + rows.begin(t / columns.count),
-                    j = j_begin_ + columns.begin(t % columns.count);
-        run_task(i, i + rows.size(t / columns.count), j, j + columns.size(t % columns.count));
-      }
-    });
+    parallel_for_scratch<T>(rows.count * columns.count, 1, panel_ == nullptr ? panel_size_ : 0,
+                            [&](Index begin, Index end, T* scratch) {
+                              T* const panel = panel_ == nullptr ? scratch : panel_;
+                              for (Index t = begin; t < end; ++t) {
+                                const Index i = i_begin_ + rows.begin(t / columns.count),
+                                            j = j_begin_ + columns.begin(t % columns.count);
+                                run_task(i, i + rows.size(t / columns.count), j,
+                                         j + columns.size(t % columns.count), panel);
+                              }
+                            });
   }
 
-  void run_task(Index i_begin, Index i_end, Index j_begin, Index j_end) const {
-    const bool packs = !share_b_ && (needs_packing(j_begin) || needs_packing(j_end - 1));
-    const Scratch<T> local(packs ? Tile<T>::columns * k_ : 0);
+  void run_task(Index i_begin, Index i_end, Index j_begin, Index j_end, T* panel) const {
     for (Index j = j_begin; j < j_end; ++j) {
       const Index first = columns_.begin(j) * width, vectors = columns_.size(j);
       const Index valid = std::min(vectors * width, x_.n - first);
       const bool in_place = !share_b_ && !needs_packing(j);
-      const T* b = in_place ? x_.b.data + p_ * x_.b.row + first : share_b_ ? shared_panel(j) : local.data();
+      const T* b = in_place ? x_.b.data + p_ * x_.b.row + first : share_b_ ? shared_panel(j) : panel;
       const Index b_step = in_place ? x_.b.row : vectors * width;
-      if (!in_place && !share_b_) pack_panel(j, local.data());
+      if (!in_place && !share_b_) pack_panel(j, panel);
       Epilogue<T> epilogue = epilogue_;
       if (epilogue.bias != nullptr) epilogue.bias += first;
       for (Index i = i_begin; i < i_end; ++i) {
         const Index row = rows_.begin(i), size = rows_.size(i);
-        const T* a = pack_a_ ? a_packed_.data() + (i - i_begin_) * row_step<T> * k_
+        const T* a = pack_a_ ? a_packed_ + (i - i_begin_) * row_step<T> * k_
                              : x_.a.data + row * x_.a.row + p_ * x_.a.col;
         finish_tile<T>(tile_function<T>(size, vectors), k_, a, a_row_, a_step_, b, b_step,
                        x_.c + row * x_.ldc + first, x_.ldc, size, vectors, valid, epilogue);
@@ -177,7 +191,9 @@ class BlockedProduct {
   const bool share_b_;                   // b is packed before the tasks begin
   const bool pack_a_;
   const Index a_row_, a_step_, row_chunk_, column_chunk_;
-  const Scratch<T> a_packed_, b_packed_;
+  const Index a_size_, b_size_, panel_size_;
+  T* panel_ = nullptr;  // in a workspace that was given; else each task has its own
+  T *a_packed_ = nullptr, *b_packed_ = nullptr;
   Index j_begin_ = 0, j_end_ = 0, i_begin_ = 0, i_end_ = 0, p_ = 0, k_ = 0;
   Epilogue<T> epilogue_;
 };

@@ -119,14 +119,15 @@ void sum_strided(const VectorProduct<T>& v, Index i) noexcept {
 }
 
 /// y = epilogue(a x) with x at `x_stride`, shared out by rows of y in blocks whose bounds fix the vectors
-/// used.
+/// used. `workspace`, when given, has room for x.
 template <SimdScalar T>
-void multiply_vector(VectorProduct<T> v, Index x_stride) {
+void multiply_vector(VectorProduct<T> v, Index x_stride, T* workspace = nullptr) {
   constexpr Index width = Tile<T>::width;
-  const Scratch<T> x(x_stride == 1 ? 0 : v.k);
+  const Scratch<T> owned(x_stride == 1 || workspace != nullptr ? 0 : v.k);
   if (x_stride != 1) {
+    T* const x = workspace != nullptr ? workspace : owned.data();
     for (Index p = 0; p < v.k; ++p) x[p] = v.x[p * x_stride];
-    v.x = x.data();
+    v.x = x;
   }
   constexpr Index unit = 4 * width, block_products = 1 << 16;
   const Index grain = std::max<Index>(1, block_products / v.k / unit) * unit;

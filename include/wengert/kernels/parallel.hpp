@@ -3,6 +3,7 @@
 // Floor: kernels.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
@@ -20,7 +21,7 @@
 #endif
 
 #include <wengert/base/error.hpp>
-#include <wengert/base/scalar.hpp>
+#include <wengert/memory/buffer.hpp>
 
 namespace wengert::inline WENGERT_ISA {
 
@@ -66,7 +67,7 @@ inline std::atomic<int>& wanted_threads() noexcept {
 /// worker costs nothing but its help.
 class ThreadPool {
  public:
-  using Run = void (*)(void* body, Index begin, Index end);
+  using Run = void (*)(void* body, Index begin, Index end, int helper);
 
   /// Never destroyed, so that static destructors may still call `parallel_for`; its threads end at process
   /// exit.
@@ -86,11 +87,12 @@ class ThreadPool {
     grain_ = grain;
     blocks_ = blocks;
     next_.store(0, std::memory_order_relaxed);
+    joined_.store(0, std::memory_order_relaxed);
     gate_.fetch_add(one_epoch | gate_open, std::memory_order_acq_rel);
     gate_.notify_all();
 
     inside_parallel = true;
-    run_blocks();
+    run_blocks(0);
     inside_parallel = false;
 
     std::uint32_t gate = gate_.fetch_and(~gate_open, std::memory_order_acq_rel) & ~gate_open;
@@ -115,13 +117,13 @@ class ThreadPool {
     ~AtExit() { pool->shut_down(); }
   };
 
-  void run_blocks() noexcept {
+  void run_blocks(int helper) noexcept {
     for (;;) {
       const Index i = next_.fetch_add(1, std::memory_order_relaxed);
       if (i >= blocks_) return;
       const Index begin = i * grain_, end = i + 1 == blocks_ ? n_ : begin + grain_;
       try {
-        run_(body_, begin, end);
+        run_(body_, begin, end, helper);
       } catch (...) {
         // Blocks are claimed in order, so the error of the lowest faulty block is always seen, and wins.
         const std::lock_guard lock(error_mutex_);
@@ -148,7 +150,7 @@ class ThreadPool {
       std::uint32_t now = gate;
       while ((now & gate_open) != 0) {
         if (!gate_.compare_exchange_weak(now, now + 1, std::memory_order_acq_rel)) continue;
-        run_blocks();
+        run_blocks(joined_.fetch_add(1, std::memory_order_relaxed) + 1);
         gate_.fetch_sub(1, std::memory_order_acq_rel);
         gate_.notify_all();
         break;
@@ -212,6 +214,7 @@ class ThreadPool {
   alignas(64) std::atomic<Index> next_{0};
   alignas(64) std::atomic<bool> busy_{false};
   std::atomic<int> limit_{0};
+  std::atomic<int> joined_{0};  // helpers that have come to the present work
   Run run_ = nullptr;
   void* body_ = nullptr;
   Index n_ = 0, grain_ = 0, blocks_ = 0;
@@ -247,6 +250,27 @@ inline int num_threads() noexcept {
 
 namespace kernels {
 
+namespace detail {
+
+/// As `parallel_for`, with at most `threads` threads; the body also gets the number of the one it runs on, 0
+/// .. threads - 1.
+template <class Body>
+void parallel_for_numbered(Index n, Index grain, int threads, Body& body) {
+  if (n <= 0) return;
+  if (grain < 1) grain = 1;
+  const Index blocks = (n - 1) / grain + 1;
+  if (blocks > 1 && threads > 1 && !inside_parallel) {
+    const auto run = [](void* callable, Index begin, Index end, int helper) {
+      (*static_cast<Body*>(callable))(begin, end, helper);
+    };
+    void* callable = const_cast<void*>(static_cast<const void*>(std::addressof(body)));
+    if (ThreadPool::instance().try_run(n, grain, blocks, threads, run, callable)) return;
+  }
+  for (Index i = 0; i < blocks; ++i) body(i * grain, i + 1 == blocks ? n : (i + 1) * grain, 0);
+}
+
+}  // namespace detail
+
 /// Calls `body(begin, end)` for every block [i * grain, min(n, (i + 1) * grain)), on several threads when
 /// that pays. Blocks depend on n and grain alone. One block, one thread, a call from inside a body that runs
 /// on the pool, or a pool that another thread is using: the blocks run on the caller, in order. Choose
@@ -255,20 +279,23 @@ namespace kernels {
 /// later blocks may be skipped.
 template <class Body>
 void parallel_for(Index n, Index grain, Body&& body) {
-  if (n <= 0) return;
-  if (grain < 1) grain = 1;
-  const Index blocks = (n - 1) / grain + 1;
-  if (blocks > 1 && !detail::inside_parallel) {
-    const int threads = num_threads();
-    using Callable = std::remove_reference_t<Body>;
-    const auto run = [](void* callable, Index begin, Index end) {
-      (*static_cast<Callable*>(callable))(begin, end);
-    };
-    void* callable = const_cast<void*>(static_cast<const void*>(std::addressof(body)));
-    if (threads > 1 && detail::ThreadPool::instance().try_run(n, grain, blocks, threads, run, callable))
-      return;
-  }
-  for (Index i = 0; i < blocks; ++i) body(i * grain, i + 1 == blocks ? n : (i + 1) * grain);
+  auto unnumbered = [&body](Index begin, Index end, int) { body(begin, end); };
+  detail::parallel_for_numbered(n, grain, num_threads(), unnumbered);
+}
+
+/// As `parallel_for`, with `body(begin, end, scratch)`: uninitialised room for `size` values of T, aligned to
+/// 64 bytes, that no other block uses at the time. The caller asks for all of it: a thread that comes late to
+/// its first block asks the system for nothing, so that a steady state allocates nothing.
+template <Scalar T, class Body>
+void parallel_for_scratch(Index n, Index grain, Index size, Body&& body) {
+  constexpr Index line = 64 / Index{sizeof(T)};
+  const int threads = n <= grain || detail::inside_parallel ? 1 : num_threads();
+  const Index step = (size + line - 1) / line * line;
+  const Scratch<T> scratch(threads * step);
+  auto numbered = [&body, data = scratch.data(), step](Index begin, Index end, int thread) {
+    body(begin, end, data + thread * step);
+  };
+  detail::parallel_for_numbered(n, grain, threads, numbered);
 }
 
 }  // namespace kernels
