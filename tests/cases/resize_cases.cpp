@@ -51,6 +51,10 @@ Array nearest(const Array& x, const Shape& size) {
   });
   return y;
 }
+/// As PyTorch does, a scale that was given is used as it is, not as the ratio of the rounded sizes.
+double by_one_and_a_half(Index o, double, double) {
+  return std::max(0.0, (static_cast<double>(o) + 0.5) / 1.5 - 0.5);
+}
 /// The spatial axes times `scale`.
 Shape scaled(const Array& x, Index scale) {
   Shape size;
@@ -95,6 +99,28 @@ const Rows upsample_rows([] {
       real({2, 5, 1}))
       .reference([](const Array& x) { return nearest(x, scaled(x, 3)); })
       .bench({{16, 2048, 1}});
+  row(
+      "upsample/nearest_scale",
+      [](const auto& x) {
+        return wengert::upsample(x, {.scale = {1.5, 2.5}});
+      },
+      real({2, 3, 5, 2}))
+      .reference([](const Array& x) {
+        Array y({x.dim(0), x.dim(1) * 3 / 2, x.dim(2) * 5 / 2, x.dim(3)});
+        for_each_index(y.shape, [&](const Shape& at) {
+          y(at) = x({at[0], at[1] * 2 / 3, at[2] * 2 / 5, at[3]});
+        });
+        return y;
+      })
+      .bench({{16, 17, 15, 64}});
+  row(
+      "upsample/bilinear_scale",
+      [](const auto& x) { return wengert::upsample(x, {.scale = 1.5, .mode = UpsampleMode::linear}); },
+      real({2, 3, 5, 2}))
+      .reference([](const Array& x) {
+        return interpolated(x, {x.dim(1) * 3 / 2, x.dim(2) * 3 / 2}, by_one_and_a_half);
+      })
+      .bench({{16, 17, 15, 64}});
   row(
       "upsample/bilinear",
       [](const auto& x) { return wengert::upsample(x, {.scale = 2, .mode = UpsampleMode::linear}); },
