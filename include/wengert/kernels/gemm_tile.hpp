@@ -63,6 +63,25 @@ WENGERT_INLINE void store_first(Batch<T> v, T* dst, Index count) noexcept {
 #endif
 }
 
+/// out = epilogue(acc) for V vectors.
+template <class T, int V>
+WENGERT_INLINE void finish_row(const Batch<T> (&acc)[V], T* out, const Epilogue<T>& epilogue) noexcept {
+#pragma GCC unroll 4
+  for (int v = 0; v < V; ++v, out += Tile<T>::width) {
+    Batch<T> y = acc[v];
+    if (epilogue.add) {
+      WENGERT_KEEP_BRANCH();
+      y = Batch<T>::load_unaligned(out) + y;
+    }
+    if (epilogue.bias != nullptr) {
+      WENGERT_KEEP_BRANCH();
+      y = y + Batch<T>::load_unaligned(epilogue.bias + v * Tile<T>::width);
+    }
+    if (epilogue.activation == Activation::relu) y = xsimd::select(y < Batch<T>(T(0)), Batch<T>(T(0)), y);
+    y.store_unaligned(out);
+  }
+}
+
 /// c (R x V vectors, row stride ldc) = epilogue(a b) over `k` steps. b: step p at b + p * b_step, V vectors.
 /// a: row r of step p at a[r * a_row + p * a_step].
 /// Each element of c is one chain of fused multiply-adds in order of p, whatever R and V: bits do not depend
@@ -103,22 +122,7 @@ void multiply_tile(Index k, const T* a, Index a_row, Index a_step, const T* b, I
   }
 
 #pragma GCC unroll 8
-  for (int r = 0; r < R; ++r)
-#pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) {
-      T* out = c + r * ldc + v * width;
-      Batch<T> y = acc[r][v];
-      if (epilogue.add) {
-        WENGERT_KEEP_BRANCH();
-        y = Batch<T>::load_unaligned(out) + y;
-      }
-      if (epilogue.bias != nullptr) {
-        WENGERT_KEEP_BRANCH();
-        y = y + Batch<T>::load_unaligned(epilogue.bias + v * width);
-      }
-      if (epilogue.activation == Activation::relu) y = xsimd::select(y < Batch<T>(T(0)), Batch<T>(T(0)), y);
-      y.store_unaligned(out);
-    }
+  for (int r = 0; r < R; ++r) finish_row<T, V>(acc[r], c + r * ldc, epilogue);
 }
 
 template <class T>

@@ -1,0 +1,279 @@
+// Direct convolution as an implicit matrix product: a block of output pixels reads its inputs where they lie,
+// in a slab with the padding around them; no patches are copied out. One engine does the forward pass and, by
+// the phases of the stride, the backward pass to the input. Floor: kernels.
+#pragma once
+
+#include <wengert/kernels/conv_plan.hpp>
+#include <wengert/kernels/conv_tile.hpp>
+#include <wengert/kernels/gemm_blocked.hpp>
+
+namespace wengert::inline WENGERT_ISA::kernels::detail {
+
+/// Weights as a correlation reads them: tap t's rows (channels read) and columns (channels written) start at
+/// data + t * tap; element (r, c) of group g at r * row + c * col + g * group.
+template <class T>
+struct TapWeights {
+  const T* data;
+  Index tap, row, col, group;
+  Index kernel_height, kernel_width;
+
+  const T* at(const CorrelationPlan& p, Index i) const noexcept {
+    const Index tw = i % p.width.taps, th = i / p.width.taps % p.height.taps,
+                td = i / p.width.taps / p.height.taps;
+    return data + (((p.depth.tap_first + td * p.depth.tap_step) * kernel_height + p.height.tap_first +
+                    th * p.height.tap_step) *
+                       kernel_width +
+                   p.width.tap_first + tw * p.width.tap_step) *
+                      tap;
+  }
+};
+
+/// The image that a correlation writes: sizes of its axes, channels of a pixel.
+struct OutputImage {
+  Index depth, height, width, channels;
+};
+
+/// Lists the runs of contiguous inputs that a pixel of group 0 reads, cut at the blocks of `steps`: pairs
+/// (offset, length), and where each block's pairs begin. Returns nothing: `begin` has steps.count + 1
+/// entries.
+inline void list_runs(const CorrelationPlan& p, Index group_channels, const Panels& steps, Index* runs,
+                      Index* begin) {
+  Index count = 0, block = 0, room = 0, expected = -1;
+  begin[0] = 0;
+  for (Index td = 0; td < p.depth.taps; ++td)
+    for (Index th = 0; th < p.height.taps; ++th)
+      for (Index tw = 0; tw < p.width.taps; ++tw) {
+        Index offset = td * p.depth_stride() + th * p.height.offset_step * p.row_stride() +
+                       tw * p.width.offset_step * p.channels;
+        for (Index left = group_channels; left > 0;) {
+          if (room == 0) {
+            begin[block] = count;
+            room = steps.size(block++);
+            expected = -1;
+          }
+          const Index length = std::min(left, room);
+          if (offset == expected)
+            runs[2 * count - 1] += length;
+          else
+            runs[2 * count] = offset, runs[2 * count++ + 1] = length;
+          offset += length;
+          expected = offset;
+          left -= length;
+          room -= length;
+        }
+      }
+  begin[block] = count;
+}
+
+template <SimdScalar T>
+class Correlation {
+ public:
+  Correlation(const CorrelationPlan& plan, Index groups, Index columns, const TapWeights<T>& weights,
+              const OutputImage& image, const Epilogue<T>& epilogue)
+      : plan_(plan),
+        groups_(groups),
+        rows_(plan.channels / groups),
+        columns_(columns),
+        weights_(weights),
+        image_(image),
+        epilogue_(epilogue),
+        steps_(plan.products() * rows_, Blocking<T>::steps),
+        panels_((columns + width - 1) / width, Tile<T>::vectors),
+        weights_in_place_(groups == 1 && weights.col == 1 && weights.tap == rows_ * weights.row &&
+                          panels_.count == 1 && columns % width == 0 && plan.depth.tap_step > 0 &&
+                          plan.height.tap_step > 0 && plan.width.tap_step > 0) {}
+
+  void run(const T* in, T* out) {
+    const Scratch<Index> table(2 * (plan_.products() + steps_.count) + steps_.count + 1);
+    runs_ = table.data();
+    run_begin_ = table.data() + 2 * (plan_.products() + steps_.count);
+    list_runs(plan_, rows_, steps_, table.data(), table.data() + 2 * (plan_.products() + steps_.count));
+    const Scratch<T> packed(weights_in_place_ ? 0 : groups_ * panels_.total * width * steps_.total);
+    packed_ = packed.data();
+    if (!weights_in_place_) pack(packed.data());
+
+    // A block of pixels is shared out by panels of channels when there are few blocks.
+    const Index all_panels = groups_ * panels_.count;
+    const Index wanted = plan_.blocks >= 8 ? 1 : 8 / std::max<Index>(1, plan_.blocks);
+    const Panels shares(all_panels, (all_panels + wanted - 1) / std::min(all_panels, wanted));
+    constexpr Index indices = sizeof(Index) / sizeof(T);
+    const Index pixels = plan_.block_pixels();
+    const Index slab = (plan_.slab_size() + 15) / 16 * 16;
+    const Index block_products = pixels * steps_.total * columns_ * groups_;
+    constexpr Index task_products = 1 << 17;
+    const Index grain = std::max<Index>(1, task_products * shares.count / std::max<Index>(1, block_products));
+    parallel_for_scratch<T>(plan_.blocks * shares.count, grain, slab + 2 * pixels * indices,
+                            [&](Index begin, Index end, T* scratch) {
+                              Index* const in_at = reinterpret_cast<Index*>(scratch + slab);
+                              Index listed = -1, count = 0;
+                              for (Index t = begin; t < end; ++t) {
+                                const Index block = t / shares.count;
+                                if (block != listed)
+                                  count = prepare(block, in, scratch, in_at, in_at + pixels);
+                                listed = block;
+                                const Index first = shares.begin(t % shares.count);
+                                run_block(count, plan_.in_place ? in : scratch, in_at, in_at + pixels, first,
+                                          first + shares.size(t % shares.count), out);
+                              }
+                            });
+  }
+
+ private:
+  static constexpr Index width = Tile<T>::width;
+
+  Index panel_columns(Index j) const noexcept { return panels_.size(j) * width; }
+  /// Where a panel of packed weights begins.
+  Index panel_at(Index group, Index j) const noexcept {
+    return (group * panels_.total + panels_.begin(j)) * width * steps_.total;
+  }
+
+  /// All panels of weights, in the order of the runs.
+  void pack(T* packed) const {
+    const Index taps = plan_.products();
+    const Index grain = std::max<Index>(1, Blocking<T>::copies / (rows_ * Tile<T>::columns));
+    parallel_for(groups_ * panels_.count * taps, grain, [&](Index begin, Index end) {
+      for (Index i = begin; i < end; ++i) {
+        const Index tap = i % taps, j = i / taps % panels_.count, group = i / taps / panels_.count;
+        const Index first = panels_.begin(j) * width, size = panel_columns(j);
+        pack_columns<T>(rows_, std::min(size, columns_ - first), size,
+                        {weights_.at(plan_, tap) + group * weights_.group + first * weights_.col,
+                         weights_.row, weights_.col},
+                        packed + panel_at(group, j) + tap * rows_ * size);
+      }
+    });
+  }
+
+  Index prepare(Index block, const T* in, T* slab, Index* in_at, Index* out_at) const {
+    if (!plan_.in_place) {
+      const Index begin = block * plan_.block_segments;
+      const Index end = std::min(plan_.segments, begin + plan_.block_segments);
+      for (Index i = begin; i < end; ++i)
+        fill_slab(plan_, Segment(plan_, i), in, slab + (i - begin) * plan_.depth.taps * plan_.slab_slice());
+    }
+    return list_pixels(plan_, block, image_.height, image_.width, image_.depth, image_.channels, in_at,
+                       out_at);
+  }
+
+  void run_block(Index pixels, const T* in, const Index* in_at, const Index* out_at, Index begin, Index end,
+                 T* out) const {
+    const Panels rows(pixels, Tile<T>::rows);
+    for (Index s = 0; s < steps_.count; ++s) {
+      const bool last = s + 1 == steps_.count;
+      const Index* const runs = runs_ + 2 * run_begin_[s];
+      const Index count = run_begin_[s + 1] - run_begin_[s];
+      for (Index at = begin; at < end; ++at) {
+        const Index group = at / panels_.count, j = at % panels_.count;
+        const Index first = panels_.begin(j) * width, vectors = panels_.size(j);
+        const Index valid = std::min(panel_columns(j), columns_ - first);
+        const Index channel = group * columns_ + first;
+        const Epilogue<T> epilogue{epilogue_.add || s > 0,
+                                   last && epilogue_.bias != nullptr ? epilogue_.bias + channel : nullptr,
+                                   last ? epilogue_.activation : Activation::none};
+        const Index b_step = weights_in_place_ ? weights_.row : panel_columns(j);
+        const T* b =
+            (weights_in_place_ ? weights_.data : packed_ + panel_at(group, j)) + steps_.begin(s) * b_step;
+        for (Index i = 0; i < rows.count; ++i) {
+          const Index pixel = rows.begin(i), size = rows.size(i);
+          run_tile(runs, count, in + group * rows_, in_at + pixel, b, b_step, out + channel, out_at + pixel,
+                   size, vectors, valid, epilogue);
+        }
+      }
+    }
+  }
+
+  /// One tile; channels beyond `valid` are computed but neither read from nor written to out and the bias.
+  void run_tile(const Index* runs, Index count, const T* in, const Index* in_at, const T* b, Index b_step,
+                T* out, const Index* out_at, Index rows, Index vectors, Index valid,
+                const Epilogue<T>& epilogue) const {
+    const CorrelateTile<T> tile = correlate_tile_function<T>(rows, vectors);
+    if (valid == vectors * width) {
+      tile(runs, count, in, in_at, b, b_step, out, out_at, epilogue);
+      return;
+    }
+    alignas(64) T local[Tile<T>::rows * Tile<T>::columns];
+    alignas(64) T bias[Tile<T>::columns];
+    Index local_at[Tile<T>::rows] = {};
+    Epilogue<T> inner = epilogue;
+    for (Index r = 0; r < rows; ++r) {
+      local_at[r] = r * vectors * width;
+      if (epilogue.add) copy_valid(out + out_at[r], local + local_at[r], valid);
+    }
+    if (epilogue.bias != nullptr) {
+      copy_valid(epilogue.bias, bias, valid);
+      inner.bias = bias;
+    }
+    tile(runs, count, in, in_at, b, b_step, local, local_at, inner);
+    for (Index r = 0; r < rows; ++r) copy_valid(local + local_at[r], out + out_at[r], valid);
+  }
+
+  const CorrelationPlan plan_;
+  const Index groups_, rows_, columns_;  // channels that a group reads and writes
+  const TapWeights<T> weights_;
+  const OutputImage image_;
+  const Epilogue<T> epilogue_;
+  const Panels steps_, panels_;  // of products; of vectors of columns
+  const bool weights_in_place_;
+  const Index *runs_ = nullptr, *run_begin_ = nullptr;
+  const T* packed_ = nullptr;
+};
+
+/// The axes of a window for the engine: a single spatial axis is cut like rows.
+inline Window for_engine(Window w) noexcept {
+  if (w.height().in == 1 && w.height().kernel == 1 && w.height().out == 1) std::swap(w.axis[1], w.axis[2]);
+  return w;
+}
+
+/// y = epilogue(x * w), all products of `s` direct.
+template <SimdScalar T>
+void direct_forward(const ConvShape& s, const T* x, const T* w, T* y, const Epilogue<T>& epilogue) {
+  const Window v = for_engine(s.window);
+  const CorrelationPlan plan(v.batch, s.in_channels(), forward_axis(v.depth()), forward_axis(v.height()),
+                             forward_axis(v.width()), sizeof(T));
+  const TapWeights<T> weights{w,
+                              s.group_in() * s.out_channels,
+                              s.out_channels,
+                              1,
+                              s.group_out(),
+                              v.height().kernel,
+                              v.width().kernel};
+  const OutputImage image{v.depth().out, v.height().out, v.width().out, s.out_channels};
+  Correlation<T>(plan, s.groups, s.group_out(), weights, image, epilogue).run(x, y);
+}
+
+/// dx = or += the adjoint of the forward pass applied to dy.
+template <SimdScalar T>
+void direct_backward_data(const ConvShape& s, const T* dy, const T* w, T* dx, bool add) {
+  const Window v = for_engine(s.window);
+  const TapWeights<T> weights{w,
+                              s.group_in() * s.out_channels,
+                              1,
+                              s.out_channels,
+                              s.group_out(),
+                              v.height().kernel,
+                              v.width().kernel};
+  const OutputImage image{v.depth().in, v.height().in, v.width().in, s.in_channels()};
+  const auto phases = [](const WindowAxis& a) { return std::min(a.stride, a.in); };
+  for (Index d = 0; d < phases(v.depth()); ++d)
+    for (Index h = 0; h < phases(v.height()); ++h)
+      for (Index w_phase = 0; w_phase < phases(v.width()); ++w_phase) {
+        const AxisPlan depth = data_axis(v.depth(), d), height = data_axis(v.height(), h),
+                       width = data_axis(v.width(), w_phase);
+        if (depth.taps * height.taps * width.taps > 0) {
+          const CorrelationPlan plan(v.batch, s.out_channels, depth, height, width, sizeof(T));
+          Correlation<T>(plan, s.groups, s.group_in(), weights, image, {add, nullptr, Activation::none})
+              .run(dy, dx);
+        } else if (!add) {  // no output reads these inputs
+          for (Index n = 0; n < v.batch * depth.count; ++n)
+            for (Index i = 0; i < height.count; ++i)
+              for (Index j = 0; j < width.count; ++j) {
+                const Index slice = n / depth.count * image.depth + d + n % depth.count * depth.out_step;
+                std::fill_n(dx + ((slice * image.height + h + i * height.out_step) * image.width + w_phase +
+                                  j * width.out_step) *
+                                     image.channels,
+                            image.channels, T(0));
+              }
+        }
+      }
+}
+
+}  // namespace wengert::inline WENGERT_ISA::kernels::detail

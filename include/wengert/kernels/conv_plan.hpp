@@ -1,0 +1,164 @@
+// A convolution's passes as correlations: which inputs, with which weights, each output sums. Floor: kernels.
+#pragma once
+
+#include <numeric>
+
+#include <wengert/kernels/conv_shape.hpp>
+
+namespace wengert::inline WENGERT_ISA::kernels::detail {
+
+/// One axis of a correlation: output j < count stands at out_first + j * out_step and sums inputs
+/// j * in_step + offset_first + i * offset_step, i < taps, times weights tap_first + i * tap_step.
+struct AxisPlan {
+  Index count = 1, out_first = 0, out_step = 1;
+  Index in = 1, in_step = 1;
+  Index taps = 1, tap_first = 0, tap_step = 1;
+  Index offset_first = 0, offset_step = 1;
+
+  /// Inputs that `outputs` neighbouring outputs reach over.
+  constexpr Index reach(Index outputs) const noexcept {
+    return (outputs - 1) * in_step + (taps - 1) * offset_step + 1;
+  }
+  /// Whether no output reads outside the input.
+  constexpr bool inside() const noexcept { return offset_first >= 0 && offset_first + reach(count) <= in; }
+};
+
+/// The forward pass along one axis.
+constexpr AxisPlan forward_axis(const WindowAxis& a) noexcept {
+  return {a.out, 0, 1, a.in, a.stride, a.kernel, 0, 1, -a.before, a.dilation};
+}
+
+/// The backward pass to the input along one axis, for the positions phase, phase + stride, ...: those share
+/// their taps, and step through the outputs one by one. Weights come last tap first, so that offsets rise.
+constexpr AxisPlan data_axis(const WindowAxis& a, Index phase) noexcept {
+  const Index common = std::gcd(a.stride, a.dilation), step = a.stride / common;
+  AxisPlan p{(a.in - phase + a.stride - 1) / a.stride,
+             phase,
+             a.stride,
+             a.out,
+             1,
+             0,
+             0,
+             -step,
+             0,
+             a.dilation / common};
+  Index first = 0;  // the first tap that meets this phase
+  while (first < step && (phase + a.before - first * a.dilation) % a.stride != 0) ++first;
+  if (first >= std::min(step, a.kernel)) return p;
+  p.taps = (a.kernel - 1 - first) / step + 1;
+  p.tap_first = first + (p.taps - 1) * step;
+  p.offset_first = (phase + a.before - p.tap_first * a.dilation) / a.stride;
+  return p;
+}
+
+/// How a correlation is cut: a segment is some rows of one image's slice, a block some segments. A block's
+/// inputs, with the padding around them, are one slab that stays in the L2 cache.
+struct CorrelationPlan {
+  Index batch, channels;  // of the input
+  AxisPlan depth, height, width;
+  bool in_place;  // no output reads padding: the input itself serves as slab
+  Index segment_rows, row_segments, segments, block_segments, blocks;
+
+  CorrelationPlan(Index batch_, Index channels_, const AxisPlan& d, const AxisPlan& h, const AxisPlan& w,
+                  Index bytes_each)
+      : batch(batch_),
+        channels(channels_),
+        depth(d),
+        height(h),
+        width(w),
+        in_place(d.inside() && h.inside() && w.inside()) {
+    constexpr Index block_pixels = 448, slab_bytes = 384 << 10;
+    const Index row_bytes = std::max<Index>(1, depth.taps * slab_row() * bytes_each);
+    const auto bytes = [&](Index rows) { return height.reach(rows) * row_bytes; };
+    segment_rows = std::clamp<Index>(block_pixels / width.count, 1, height.count);
+    while (segment_rows > 1 && bytes(segment_rows) > slab_bytes) --segment_rows;
+    row_segments = (height.count + segment_rows - 1) / segment_rows;
+    row_segments += row_segments > 1 ? row_segments % 2 : 0;  // an even share for two threads
+    segment_rows = (height.count + row_segments - 1) / row_segments;
+    row_segments = (height.count + segment_rows - 1) / segment_rows;
+    segments = batch * depth.count * row_segments;
+    const Index most =
+        std::min(block_pixels / (segment_rows * width.count), slab_bytes / bytes(segment_rows));
+    block_segments = row_segments > 1 ? 1 : std::clamp<Index>(most, 1, std::max<Index>(1, segments));
+    blocks = (segments + block_segments - 1) / block_segments;
+  }
+
+  Index products() const noexcept { return depth.taps * height.taps * width.taps; }
+  Index slab_row() const noexcept { return width.reach(width.count) * channels; }
+  Index slab_slice() const noexcept { return height.reach(segment_rows) * slab_row(); }
+  Index slab_size() const noexcept { return in_place ? 0 : block_segments * depth.taps * slab_slice(); }
+  Index block_pixels() const noexcept { return block_segments * segment_rows * width.count; }
+
+  /// Elements between the taps of each axis, in the slab or in the input.
+  Index depth_stride() const noexcept {
+    return in_place ? depth.offset_step * height.in * width.in * channels : slab_slice();
+  }
+  Index row_stride() const noexcept { return in_place ? width.in * channels : slab_row(); }
+};
+
+/// A segment: rows row .. row + rows - 1 of slice `slice` of image `image`.
+struct Segment {
+  Index image, slice, row, rows;
+
+  Segment(const CorrelationPlan& p, Index i) noexcept
+      : image(i / p.row_segments / p.depth.count),
+        slice(i / p.row_segments % p.depth.count),
+        row(i % p.row_segments * p.segment_rows),
+        rows(std::min(p.segment_rows, p.height.count - row)) {}
+};
+
+/// Where row r of segment s, the i-th of its block, begins to read: in the slab, or in the input.
+inline Index line_at(const CorrelationPlan& p, const Segment& s, Index i, Index r) noexcept {
+  if (!p.in_place) return i * p.depth.taps * p.slab_slice() + r * p.height.in_step * p.slab_row();
+  const Index slice = s.image * p.depth.in + s.slice * p.depth.in_step + p.depth.offset_first;
+  const Index row = slice * p.height.in + (s.row + r) * p.height.in_step + p.height.offset_first;
+  return (row * p.width.in + p.width.offset_first) * p.channels;
+}
+
+/// Copies what segment `s` of x reads into its slab; zeros where that lies outside.
+template <class T>
+void fill_slab(const CorrelationPlan& p, const Segment& s, const T* x, T* slab) {
+  const Index c = p.channels, line = p.width.in * c, row = p.slab_row();
+  const Index left = std::clamp<Index>(-p.width.offset_first * c, 0, row);  // zeros before
+  const Index from = std::max<Index>(p.width.offset_first * c, 0);
+  const Index copied = std::clamp<Index>(line - from, 0, row - left);
+  for (Index td = 0; td < p.depth.taps; ++td) {
+    const Index d = s.slice * p.depth.in_step + p.depth.offset_first + td * p.depth.offset_step;
+    for (Index r = 0; r < p.height.reach(s.rows); ++r) {
+      const Index h = s.row * p.height.in_step + p.height.offset_first + r;
+      T* const out = slab + td * p.slab_slice() + r * row;
+      if (d < 0 || d >= p.depth.in || h < 0 || h >= p.height.in) {
+        std::fill_n(out, row, T(0));
+        continue;
+      }
+      std::fill_n(out, left, T(0));
+      std::copy_n(x + ((s.image * p.depth.in + d) * p.height.in + h) * line + from, copied, out + left);
+      std::fill_n(out + left + copied, row - left - copied, T(0));
+    }
+  }
+}
+
+/// Where the pixels of a block read and write: offsets into the slab (or the input) and into the output,
+/// whose pixels are `out_channels` apart. Returns their number.
+inline Index list_pixels(const CorrelationPlan& p, Index block, Index out_height, Index out_width,
+                         Index out_depth, Index out_channels, Index* in_at, Index* out_at) {
+  const Index begin = block * p.block_segments, end = std::min(p.segments, begin + p.block_segments);
+  Index count = 0;
+  for (Index i = begin; i < end; ++i) {
+    const Segment s(p, i);
+    for (Index r = 0; r < s.rows; ++r) {
+      const Index in = line_at(p, s, i - begin, r);
+      const Index out = ((s.image * out_depth + p.depth.out_first + s.slice * p.depth.out_step) * out_height +
+                         p.height.out_first + (s.row + r) * p.height.out_step) *
+                            out_width +
+                        p.width.out_first;
+      for (Index j = 0; j < p.width.count; ++j, ++count) {
+        in_at[count] = in + j * p.width.in_step * p.channels;
+        out_at[count] = (out + j * p.width.out_step) * out_channels;
+      }
+    }
+  }
+  return count;
+}
+
+}  // namespace wengert::inline WENGERT_ISA::kernels::detail

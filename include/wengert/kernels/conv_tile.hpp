@@ -1,0 +1,120 @@
+// The innermost loops of convolutions: tiles of sums kept in registers, as in the matrix product, but with
+// rows that lie where the image has them. Floor: kernels.
+#pragma once
+
+#include <wengert/kernels/gemm_pack.hpp>
+
+namespace wengert::inline WENGERT_ISA::kernels::detail {
+
+/// R output pixels x V vectors of channels: out[out_at[r]] = epilogue(sum over runs of in and rows of b).
+/// `runs` holds `count` pairs (offset, length): pixel r reads in[in_at[r] + offset + p], p < length, for the
+/// next `length` rows of b, which are `b_step` apart. Each element is one chain in that order, whatever R and
+/// V.
+template <class T, int R, int V>
+void correlate_tile(const Index* runs, Index count, const T* in, const Index* in_at, const T* b, Index b_step,
+                    T* out, const Index* out_at, const Epilogue<T>& epilogue) {
+  Batch<T> acc[R][V];
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) acc[r][v] = Batch<T>(T(0));
+  for (const Index* const end = runs + 2 * count; runs != end; runs += 2) {
+    const T* row[R];
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) row[r] = in + (in_at[r] + runs[0]);
+    for (Index p = 0; p < runs[1]; ++p) {
+      Batch<T> bv[V];
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) bv[v] = Batch<T>::load_unaligned(b + v * Tile<T>::width);
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) {
+        const Batch<T> av(row[r][p]);
+#pragma GCC unroll 4
+        for (int v = 0; v < V; ++v) acc[r][v] = xsimd::fma(av, bv[v], acc[r][v]);
+      }
+      b += b_step;
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) finish_row<T, V>(acc[r], out + out_at[r], epilogue);
+}
+
+/// R rows of weights x V vectors of output channels: c (row stride ldc) = or += the sum over pixels of x
+/// times dy. `lines` holds the offsets in x of `count` lines of `length` pixels, which are x_step apart;
+/// pixel after pixel, the rows of dy are dy_step apart. Row r reads x at x_at[r] from there. Each element is
+/// one chain.
+template <class T, int R, int V>
+void correlate_weights_tile(const Index* lines, Index count, Index length, const T* x, Index x_step,
+                            const Index* x_at, const T* dy, Index dy_step, T* c, Index ldc, bool add) {
+  Batch<T> acc[R][V];
+  const T* base[R];
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+    base[r] = x + x_at[r];
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) acc[r][v] = Batch<T>(T(0));
+  }
+  const T* b = dy;
+  for (const Index* const end = lines + count; lines != end; ++lines) {
+    Index at = *lines;
+    for (Index p = 0; p < length; ++p) {
+      Batch<T> bv[V];
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) bv[v] = Batch<T>::load_unaligned(b + v * Tile<T>::width);
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) {
+        const Batch<T> av(base[r][at]);
+#pragma GCC unroll 4
+        for (int v = 0; v < V; ++v) acc[r][v] = xsimd::fma(av, bv[v], acc[r][v]);
+      }
+      at += x_step;
+      b += dy_step;
+    }
+  }
+  const Epilogue<T> epilogue{add, nullptr, Activation::none};
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) finish_row<T, V>(acc[r], c + r * ldc, epilogue);
+}
+
+template <class T>
+using CorrelateTile = void (*)(const Index*, Index, const T*, const Index*, const T*, Index, T*, const Index*,
+                               const Epilogue<T>&);
+template <class T>
+using CorrelateWeightsTile = void (*)(const Index*, Index, Index, const T*, Index, const Index*, const T*,
+                                      Index, T*, Index, bool);
+
+/// The tile function for `rows` x `vectors`.
+template <class T>
+CorrelateTile<T> correlate_tile_function(Index rows, Index vectors) noexcept {
+  constexpr int columns = Tile<T>::vectors;
+  static constexpr auto table = []<std::size_t... I>(std::index_sequence<I...>) {
+    return std::array<CorrelateTile<T>, sizeof...(I)>{
+        correlate_tile<T, int(I) / columns + 1, int(I) % columns + 1>...};
+  }
+  (std::make_index_sequence<std::size_t(Tile<T>::rows * columns)>());
+  return table[static_cast<std::size_t>((rows - 1) * columns + vectors - 1)];
+}
+template <class T>
+CorrelateWeightsTile<T> correlate_weights_tile_function(Index rows, Index vectors) noexcept {
+  constexpr int columns = Tile<T>::vectors;
+  static constexpr auto table = []<std::size_t... I>(std::index_sequence<I...>) {
+    return std::array<CorrelateWeightsTile<T>, sizeof...(I)>{
+        correlate_weights_tile<T, int(I) / columns + 1, int(I) % columns + 1>...};
+  }
+  (std::make_index_sequence<std::size_t(Tile<T>::rows * columns)>());
+  return table[static_cast<std::size_t>((rows - 1) * columns + vectors - 1)];
+}
+
+/// Copies `valid` values; whole vectors first.
+template <SimdScalar T>
+WENGERT_INLINE void copy_valid(const T* from, T* to, Index valid) noexcept {
+  constexpr Index width = Tile<T>::width;
+  const Index whole = valid / width * width;
+  for (Index j = 0; j < whole; j += width) Batch<T>::load_unaligned(from + j).store_unaligned(to + j);
+  if (whole < valid) {
+    WENGERT_KEEP_BRANCH();
+    store_first(load_first(from + whole, valid - whole), to + whole, valid - whole);
+  }
+}
+
+}  // namespace wengert::inline WENGERT_ISA::kernels::detail
