@@ -18,13 +18,19 @@ class PerAxis {
 
   constexpr Index operator[](int axis) const noexcept { return each_.empty() ? all_ : each_[axis]; }
 
-  /// Throws ValueError naming `what` unless there is one number, or `axes` numbers, and each is >= `least`.
+  static constexpr Index most = Index{1} << 30;  // so that sizes computed from a few of them fit an Index
+
+  /// Throws ValueError naming `what` unless there is one number, or `axes` numbers, each from `least` to
+  /// `most`.
   constexpr void check(std::string_view op, const char* what, int axes, Index least) const {
     if (!each_.empty() && each_.rank() != axes)
       fail<ValueError>(op, what, " has ", each_.rank(), " numbers; got ", each_, "; expected one, or ", axes);
     for (int i = 0; i < axes; ++i)
       if ((*this)[i] < least)
         fail<ValueError>(op, what, " is too small; got ", str(), "; expected at least ", least);
+    for (int i = 0; i < axes; ++i)
+      if ((*this)[i] > most)
+        fail<ValueError>(op, what, " is too large; got ", str(), "; expected at most ", most);
   }
   std::string str() const { return each_.empty() ? std::to_string(all_) : each_.str(); }
 

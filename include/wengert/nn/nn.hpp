@@ -2,6 +2,7 @@
 #pragma once
 
 #include <wengert/nn/activation.hpp>
+#include <wengert/nn/conv.hpp>
 #include <wengert/nn/dropout.hpp>
 #include <wengert/nn/embedding.hpp>
 #include <wengert/nn/init.hpp>
@@ -9,3 +10,4 @@
 #include <wengert/nn/module.hpp>
 #include <wengert/nn/norm.hpp>
 #include <wengert/nn/sequential.hpp>
+#include <wengert/nn/upsample.hpp>

@@ -28,7 +28,7 @@ struct LinearRule {
     const Scratch<T> masked(Relu ? m * out : 0);
     if (Relu || v.wants(2)) {  // db += column sums of dz
       const GradRef<T> db = v.wants(2) ? v.into<T>(2) : GradRef<T>{nullptr, false};
-      dz = sum_and_mask(m, out, dz, masked.data(), {db.data, db.add});
+      dz = sum_and_mask<Relu>(m, out, dz, y.data(), masked.data(), {db.data, db.add});
     }
     if (v.wants(1)) {  // dw += dz^T x
       const FoldedRows<T> xr = linear_rows(x.value());
@@ -41,24 +41,6 @@ struct LinearRule {
       const GradRef<T> dx = v.into<T>(0);
       kernels::gemm<T>(m, in, out, {dz, out, 1}, {w.data(), s[0], s[1]}, dx.data, in, dx.add);
     }
-  }
-
- private:
-  const T* sum_and_mask(Index m, Index out, const T* dy, T* masked, kernels::SumTarget<T> db) const {
-    using V = kernels::Vec<T>;
-    const T* const result = y.data();
-    kernels::column_sums<1, T>(m, out,
-                               [=](auto io, Index r, Index c) WENGERT_INLINE_LAMBDA {
-                                 const Index at = r * out + c;
-                                 V g = io.load(dy + at);
-                                 if constexpr (Relu) {
-                                   g = where(io.load(result + at) <= V(T(0)), V(T(0)), g);
-                                   io.store(masked + at, g);
-                                 }
-                                 return std::array<V, 1>{g};
-                               },
-                               {db});
-    return Relu ? masked : dy;
   }
 };
 
