@@ -140,6 +140,27 @@ const Rows pixel_shuffle_rows([] {
                          "(N, H, W, C)")
       .bench({{8, 32, 32, 256}});
   row(
+      "pixel_shuffle/four", [](const auto& x) { return wengert::pixel_shuffle(x, 4); }, real({2, 1, 2, 48}))
+      .reference([](const Array& x) {
+        Array y({x.dim(0), 4 * x.dim(1), 4 * x.dim(2), x.dim(3) / 16});
+        for_each_index(y.shape, [&](const Shape& at) {
+          y(at) = x({at[0], at[1] / 4, at[2] / 4, 16 * at[3] + 4 * (at[1] % 4) + at[2] % 4});
+        });
+        return y;
+      })
+      .bench({{8, 16, 16, 512}});
+  row(
+      "pixel_unshuffle/two", [](const auto& x) { return wengert::pixel_unshuffle(x, 2); }, real({2, 2, 4, 3}))
+      .reference([](const Array& x) {
+        Array y({x.dim(0), x.dim(1) / 2, x.dim(2) / 2, 4 * x.dim(3)});
+        for_each_index(y.shape, [&](const Shape& at) {
+          y(at) = x({at[0], 2 * at[1] + at[3] % 4 / 2, 2 * at[2] + at[3] % 2, at[3] / 4});
+        });
+        return y;
+      })
+      .resizable(0)
+      .bench({{8, 64, 64, 64}});
+  row(
       "pixel_unshuffle", [](const auto& x) { return wengert::pixel_unshuffle(x, 3); }, real({2, 3, 6, 2}))
       .reference([](const Array& x) {
         Array y({x.dim(0), x.dim(1) / 3, x.dim(2) / 3, 9 * x.dim(3)});

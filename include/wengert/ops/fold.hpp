@@ -27,13 +27,8 @@ inline Window fold_window(std::string_view op, const Shape& shape, const FoldOpt
   w.batch = shape[0];
   w.channels = shape.back();
   for (int i = 0; i < axes; ++i) {
-    constexpr Index largest = Index{1} << 31;
     WindowAxis& a = w.spatial(axes, i);
     a = {shape[i + 1], 0, o.kernel[i], o.stride[i], o.padding[i], o.dilation[i]};
-    if (std::max({a.in, a.kernel, a.stride, a.before, a.dilation}) > largest)
-      fail<ValueError>(op, "a number is too large; the image is ", shape, ", kernel is ", o.kernel,
-                       ", stride is ", o.stride, ", padding is ", o.padding, ", dilation is ", o.dilation,
-                       "; expected at most ", largest);
     if (a.in + 2 * a.before < a.span())
       fail<ShapeError>(op, "the window does not fit spatial axis ", i, "; the image is ", shape,
                        ", kernel is ", o.kernel, ", padding is ", o.padding, ", dilation is ", o.dilation,

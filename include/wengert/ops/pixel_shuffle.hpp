@@ -1,45 +1,29 @@
 // Channels into pixels and back: pixel_shuffle, pixel_unshuffle. Floor: ops.
 #pragma once
 
-#include <wengert/ops/view_rule.hpp>
+#include <wengert/core/record.hpp>
+#include <wengert/kernels/pixel_shuffle.hpp>
 
 namespace wengert::inline WENGERT_ISA {
 
 namespace detail {
 
-/// The axes (N, H, W, C, i, j) of small images of C r^2 channels, and where their elements lie in those and
-/// in large images of (H r) x (W r) pixels.
-struct PixelShuffle {
-  Shape shape;
-  Strides small, large;
-
-  PixelShuffle(const Shape& x, Index r)  // x: the small images
-      : shape{x[0], x[1], x[2], x[3] / (r * r), r, r}, small(contiguous_strides(shape)) {
-    const Strides s = contiguous_strides(Shape{x[0], x[1], r, x[2], r, shape[3]});
-    large = {s[0], s[1], s[3], s[5], s[2], s[4]};
-  }
-};
-
-template <Scalar T>
-void pixel_shuffle(const PixelShuffle& p, bool shuffles, const T* x, T* y, bool add) {
-  if (p.shape.size() == 0) return;
-  const Strides &from = shuffles ? p.small : p.large, &to = shuffles ? p.large : p.small;
-  if constexpr (Field<T>)
-    if (add) return kernels::copy_add(p.shape, x, from, y, to);
-  kernels::copy(p.shape, x, from, y, to);
+/// Of small images (N, H, W, C r^2).
+inline kernels::PixelGrid pixel_grid(const Shape& small, Index factor) noexcept {
+  return {small[0] * small[1], small[2], small[3] / (factor * factor), factor};
 }
 
-template <OpName Name, Field T>
+template <bool Shuffles, Field T>
 struct PixelShuffleRule {
-  static constexpr std::string_view name = Name.view();
-  Index factor;
-  bool shuffles;
+  static constexpr std::string_view name = Shuffles ? "pixel_shuffle" : "pixel_unshuffle";
+  kernels::PixelGrid grid;
   void backward(Vjp& v) const {
     if (!v.wants(0)) return;
-    Shape small = v.shape();
-    if (shuffles) small = {small[0], small[1] / factor, small[2] / factor, small[3] * factor * factor};
     const GradRef<T> dx = v.into<T>(0);
-    pixel_shuffle(PixelShuffle(small, factor), !shuffles, v.dy<T>(), dx.data, dx.add);
+    if (dx.add)
+      kernels::pixel_shuffle<!Shuffles, true>(grid, v.dy<T>(), dx.data);
+    else
+      kernels::pixel_shuffle<!Shuffles, false>(grid, v.dy<T>(), dx.data);
   }
 };
 
@@ -65,15 +49,15 @@ Tensor<T> pixel_shuffle(const Tensor<T>& x, Index factor) {
   if (shape[3] % (factor * factor) != 0)
     fail<ShapeError>("pixel_shuffle", "the channels do not divide; x is ", x.shape(), ", factor is ", factor,
                      "; expected a multiple of ", factor * factor, " channels");
-  const detail::PixelShuffle p(shape, factor);
+  const kernels::PixelGrid grid = detail::pixel_grid(shape, factor);
   shape = {shape[0], shape[1] * factor, shape[2] * factor, shape[3] / (factor * factor)};
   checked_size("pixel_shuffle", shape, sizeof(T));
   const Recorder rec("pixel_shuffle", x);
   const Tensor<T> xc = x.packed();
   Tensor<T> y(shape);
-  detail::pixel_shuffle(p, true, xc.data(), y.fresh_data(), false);
+  kernels::pixel_shuffle<true, false>(grid, xc.data(), y.fresh_data());
   if constexpr (Field<T>)
-    if (rec) rec.record(y, detail::PixelShuffleRule<"pixel_shuffle", T>{factor, true});
+    if (rec) rec.record(y, detail::PixelShuffleRule<true, T>{grid});
   return y;
 }
 
@@ -90,12 +74,13 @@ Tensor<T> pixel_unshuffle(const Tensor<T>& x, Index factor) {
                      "; expected multiples of ", factor, " as height and width");
   shape = {shape[0], shape[1] / factor, shape[2] / factor, shape[3] * factor * factor};
   checked_size("pixel_unshuffle", shape, sizeof(T));
+  const kernels::PixelGrid grid = detail::pixel_grid(shape, factor);
   const Recorder rec("pixel_unshuffle", x);
   const Tensor<T> xc = x.packed();
   Tensor<T> y(shape);
-  detail::pixel_shuffle(detail::PixelShuffle(shape, factor), false, xc.data(), y.fresh_data(), false);
+  kernels::pixel_shuffle<false, false>(grid, xc.data(), y.fresh_data());
   if constexpr (Field<T>)
-    if (rec) rec.record(y, detail::PixelShuffleRule<"pixel_unshuffle", T>{factor, false});
+    if (rec) rec.record(y, detail::PixelShuffleRule<false, T>{grid});
   return y;
 }
 
