@@ -2,6 +2,7 @@
 #pragma once
 
 #include <wengert/kernels/conv_depthwise.hpp>
+#include <wengert/kernels/conv_plain.hpp>
 #include <wengert/kernels/conv_weights.hpp>
 #include <wengert/kernels/gemm.hpp>
 

@@ -1,109 +1,196 @@
 // Depthwise convolution, one input and one output channel a group: vectors over the channels. Floor: kernels.
 #pragma once
 
-#include <wengert/kernels/conv_plain.hpp>
+#include <wengert/kernels/conv_plan.hpp>
+#include <wengert/kernels/parallel.hpp>
 #include <wengert/kernels/vec.hpp>
 
 namespace wengert::inline WENGERT_ISA::kernels::detail {
 
-/// y[c] = (or +=) bias[c] + sum over `count` pairs (pixel, tap) of in[pixel, c] * w[tap, c].
+/// One line of pixels that read alike: pixel i of `count` at out + i * out_step is (or gains) bias plus the
+/// sum over `taps` pairs (a, b) of in[a + i * in_step + c] * w[b + c].
 template <class T>
-void depthwise_pixel(const Index* pairs, Index count, Index channels, const T* in, const T* w, const T* bias,
-                     bool add, T* y) {
+struct DepthwiseLine {
+  const Index* pairs;
+  Index taps, channels, count, in_step, out_step;
+  const T *w, *bias;
+  bool add;
+
+  void run(const T* in, T* out) const {
+    Index i = 0;
+    for (; i + 2 <= count; i += 2) pixels<2>(in + i * in_step, out + i * out_step);
+    if (i < count) pixels<1>(in + i * in_step, out + i * out_step);
+  }
+
+ private:
   using V = Vec<T>;
-  const auto sum_at = [&](Index c, auto load) WENGERT_INLINE_LAMBDA {
-    V sum = bias != nullptr ? load(bias + c) : V(T(0));
-    for (Index i = 0; i < count; ++i)
-      sum = fma(load(in + pairs[2 * i] * channels + c), load(w + pairs[2 * i + 1] * channels + c), sum);
-    return add ? load(y + c) + sum : sum;
-  };
-  Index c = 0;
-  for (; c + V::lanes <= channels; c += V::lanes)
-    sum_at(c, [](const T* p) WENGERT_INLINE_LAMBDA { return V::load(p); }).store(y + c);
-  const Index left = channels - c;
-  if (left > 0)
-    sum_at(c, [left](const T* p) WENGERT_INLINE_LAMBDA {
-      return V::load_partial(p, left);
-    }).store_partial(y + c, left);
-}
+
+  template <int P>
+  void pixels(const T* in, T* out) const {
+    Index c = 0;
+    for (; c + 4 * V::lanes <= channels; c += 4 * V::lanes)
+      block<P, 4>(
+          in + c, out + c, c, [](const T* p) WENGERT_INLINE_LAMBDA { return V::load(p); },
+          [](V v, T* p) WENGERT_INLINE_LAMBDA { v.store(p); });
+    for (; c + V::lanes <= channels; c += V::lanes)
+      block<P, 1>(
+          in + c, out + c, c, [](const T* p) WENGERT_INLINE_LAMBDA { return V::load(p); },
+          [](V v, T* p) WENGERT_INLINE_LAMBDA { v.store(p); });
+    const Index n = channels - c;
+    if (n > 0)
+      block<P, 1>(
+          in + c, out + c, c, [n](const T* p) WENGERT_INLINE_LAMBDA { return V::load_partial(p, n); },
+          [n](V v, T* p) WENGERT_INLINE_LAMBDA { v.store_partial(p, n); });
+  }
+
+  template <int P, int K, class Load, class Store>
+  WENGERT_INLINE void block(const T* in, T* out, Index c, Load load, Store store) const {
+    V sum[P][K];
+#pragma GCC unroll 4
+    for (int k = 0; k < K; ++k) {
+      const V first = bias != nullptr ? load(bias + c + k * V::lanes) : V(T(0));
+#pragma GCC unroll 2
+      for (int p = 0; p < P; ++p) sum[p][k] = first;
+    }
+    for (Index t = 0; t < taps; ++t) {
+      const T *const a = in + pairs[2 * t], *const b = w + pairs[2 * t + 1] + c;
+#pragma GCC unroll 4
+      for (int k = 0; k < K; ++k) {
+        const V weight = load(b + k * V::lanes);
+#pragma GCC unroll 2
+        for (int p = 0; p < P; ++p) sum[p][k] = fma(load(a + p * in_step + k * V::lanes), weight, sum[p][k]);
+      }
+    }
+#pragma GCC unroll 4
+    for (int k = 0; k < K; ++k)
+#pragma GCC unroll 2
+      for (int p = 0; p < P; ++p) {
+        T* const to = out + p * out_step + k * V::lanes;
+        store(add ? load(to) + sum[p][k] : sum[p][k], to);
+      }
+  }
+};
 
 inline constexpr Index depthwise_task_products = 1 << 16;
 
+/// A depthwise correlation: the forward pass, or one phase of the backward pass to the input. `kernel` are
+/// the taps of all axes, `out_size` the sizes of the written image.
 template <class T>
-void depthwise_forward(const ConvShape& s, const T* x, const T* w, const T* bias, T* y) {
-  const Index taps = s.window.taps(), c = s.in_channels();
-  const Index grain = std::max<Index>(1, depthwise_task_products / (taps * c));
-  parallel_for_scratch<Index>(
-      s.window.batch * s.window.outputs(), grain, 2 * taps, [=](Index begin, Index end, Index* pairs) {
-        for_outputs(s.window, begin, end, [&](Index pixel, Index n, Index d, Index h, Index wo) {
-          Index count = 0;
-          for_taps(s.window, n, d, h, wo, [&](Index tap, Index in) {
-            pairs[2 * count] = in;
-            pairs[2 * count++ + 1] = tap;
-          });
-          depthwise_pixel(pairs, count, c, x, w, bias, false, y + pixel * c);
-        });
-      });
+void depthwise_correlate(Index batch, Index channels, const AxisPlan (&axes)[3], const Index (&kernel)[3],
+                         const Index (&out_size)[3], const T* in, const T* w, const T* bias, bool add,
+                         T* out) {
+  const AxisPlan D = axes[0], H = axes[1], W = axes[2];
+  const Index taps = D.taps * H.taps * W.taps, lines = batch * D.count * H.count;
+  Index inner_begin = 0, inner_end = W.count;  // pixels for which all taps of the line lie within
+  while (inner_begin < inner_end && W.tap_begin(inner_begin) > 0) ++inner_begin;
+  while (inner_end > inner_begin && W.tap_end(inner_end - 1) < W.taps) --inner_end;
+  const Index grain =
+      std::max<Index>(1, depthwise_task_products / std::max<Index>(1, taps * channels * W.count));
+  const Index kh = kernel[1], kw = kernel[2], out_d = out_size[0], out_h = out_size[1], out_w = out_size[2];
+  parallel_for_scratch<Index>(lines, grain, 2 * taps, [=](Index begin, Index end, Index* pairs) {
+    for (Index line = begin; line < end; ++line) {
+      const Index n = line / H.count / D.count, d = line / H.count % D.count, h = line % H.count;
+      const Index row =
+          ((n * out_d + D.out_first + d * D.out_step) * out_h + H.out_first + h * H.out_step) * out_w;
+      const auto run = [&](Index j, Index count) {  // pixels j .. j + count - 1, which have the taps of j
+        Index used = 0;
+        for (Index td = D.tap_begin(d); td < D.tap_end(d); ++td)
+          for (Index th = H.tap_begin(h); th < H.tap_end(h); ++th)
+            for (Index tw = W.tap_begin(j); tw < W.tap_end(j); ++tw, ++used) {
+              const Index slice = n * D.in + d * D.in_step + D.offset_first + td * D.offset_step;
+              const Index from = slice * H.in + h * H.in_step + H.offset_first + th * H.offset_step;
+              pairs[2 * used] =
+                  (from * W.in + j * W.in_step + W.offset_first + tw * W.offset_step) * channels;
+              pairs[2 * used + 1] =
+                  (((D.tap_first + td * D.tap_step) * kh + H.tap_first + th * H.tap_step) * kw + W.tap_first +
+                   tw * W.tap_step) *
+                  channels;
+            }
+        DepthwiseLine<T>{pairs, used, channels, count, W.in_step * channels, W.out_step * channels,
+                         w,     bias, add}
+            .run(in, out + (row + W.out_first + j * W.out_step) * channels);
+      };
+      for (Index j = 0; j < inner_begin; ++j) run(j, 1);
+      if (inner_end > inner_begin) run(inner_begin, inner_end - inner_begin);
+      for (Index j = inner_end; j < W.count; ++j) run(j, 1);
+    }
+  });
 }
 
-/// Calls f(tap, output position) for the taps through which input i is read.
-template <class F>
-void for_readers(const WindowAxis& a, Index i, F f) {
-  for (Index t = 0; t < a.kernel; ++t) {
-    const Index from = i + a.before - t * a.dilation;
-    if (from >= 0 && from % a.stride == 0 && from / a.stride < a.out) f(t, from / a.stride);
-  }
+template <class T>
+void depthwise_forward(const ConvShape& s, const T* x, const T* w, const T* bias, T* y) {
+  const WindowAxis &d = s.window.depth(), &h = s.window.height(), &v = s.window.width();
+  depthwise_correlate<T>(s.window.batch, s.in_channels(), {forward_axis(d), forward_axis(h), forward_axis(v)},
+                         {d.kernel, h.kernel, v.kernel}, {d.out, h.out, v.out}, x, w, bias, false, y);
 }
 
 template <class T>
 void depthwise_backward_data(const ConvShape& s, const T* dy, const T* w, T* dx, bool add) {
-  const Index taps = s.window.taps(), c = s.in_channels();
-  const Index grain = std::max<Index>(1, depthwise_task_products / (taps * c));
-  parallel_for_scratch<Index>(
-      s.window.batch * s.window.inputs(), grain, 2 * taps, [=](Index begin, Index end, Index* pairs) {
-        const WindowAxis &D = s.window.depth(), &H = s.window.height(), &W = s.window.width();
-        for (Index i = begin; i < end; ++i) {
-          Index count = 0;
-          const Index n = i / s.window.inputs();
-          for_readers(D, i / W.in / H.in % D.in, [&](Index td, Index d) {
-            for_readers(H, i / W.in % H.in, [&](Index th, Index h) {
-              for_readers(W, i % W.in, [&](Index tw, Index wo) {
-                pairs[2 * count] = ((n * D.out + d) * H.out + h) * W.out + wo;
-                pairs[2 * count++ + 1] = (td * H.kernel + th) * W.kernel + tw;
-              });
-            });
-          });
-          depthwise_pixel<T>(pairs, count, c, dy, w, nullptr, add, dx + i * c);
-        }
-      });
+  for_phases(s.window, [&](const AxisPlan& d, const AxisPlan& h, const AxisPlan& v) {
+    depthwise_correlate<T>(s.window.batch, s.in_channels(), {d, h, v},
+                           {s.window.depth().kernel, s.window.height().kernel, s.window.width().kernel},
+                           {s.window.depth().in, s.window.height().in, s.window.width().in}, dy, w, nullptr,
+                           add, dx);
+  });
+}
+
+/// sum[c] += the sum over `count` pixels of x[i * x_step + c] * dy[i * channels + c].
+template <class T>
+void depthwise_line(Index count, Index channels, const T* x, Index x_step, const T* dy, T* sum) {
+  using V = Vec<T>;
+  constexpr Index at_once = 4;
+  Index c = 0;
+  for (; c + at_once * V::lanes <= channels; c += at_once * V::lanes) {
+    V total[at_once];
+    for (Index k = 0; k < at_once; ++k) total[k] = V::load(sum + c + k * V::lanes);
+    for (Index i = 0; i < count; ++i) {
+      const T *const a = x + i * x_step + c, *const b = dy + i * channels + c;
+      for (Index k = 0; k < at_once; ++k)
+        total[k] = fma(V::load(a + k * V::lanes), V::load(b + k * V::lanes), total[k]);
+    }
+    for (Index k = 0; k < at_once; ++k) total[k].store(sum + c + k * V::lanes);
+  }
+  for (; c < channels; c += V::lanes) {
+    const Index n = std::min(V::lanes, channels - c);
+    V total = V::load_partial(sum + c, n);
+    for (Index i = 0; i < count; ++i)
+      total = fma(V::load_partial(x + i * x_step + c, n), V::load_partial(dy + i * channels + c, n), total);
+    total.store_partial(sum + c, n);
+  }
+}
+
+/// The outputs begin .. end - 1 whose tap t reads within the input.
+constexpr std::pair<Index, Index> readers(const WindowAxis& a, Index t) noexcept {
+  const Index least = a.before - t * a.dilation, most = a.in - 1 + least;
+  const Index begin = least <= 0 ? 0 : (least + a.stride - 1) / a.stride;
+  return {begin, most < 0 ? 0 : std::min(a.out, most / a.stride + 1)};
 }
 
 template <class T>
 void depthwise_backward_weights(const ConvShape& s, const T* x, const T* dy, T* dw, bool add) {
-  using V = Vec<T>;
-  const Index size = s.window.taps() * s.in_channels(), c_all = s.in_channels();
-  const Index outputs = s.window.batch * s.window.outputs();
+  const WindowAxis &D = s.window.depth(), &H = s.window.height(), &W = s.window.width();
+  const Index c = s.in_channels(), size = s.window.taps() * c, lines = s.window.batch * D.out * H.out;
   constexpr Index most_blocks = 16;
-  const Index least = std::max<Index>(64, depthwise_task_products / std::max<Index>(1, size));
-  const Index grain = std::max(least, (outputs + most_blocks - 1) / most_blocks);
-  const Index blocks = outputs == 0 ? 0 : (outputs - 1) / grain + 1;
+  const Index least = std::max<Index>(1, depthwise_task_products / std::max<Index>(1, size * W.out));
+  const Index grain = std::max(least, (lines + most_blocks - 1) / most_blocks);
+  const Index blocks = lines == 0 ? 0 : (lines - 1) / grain + 1;
   const Scratch<T> partial(blocks * size);
-  parallel_for(outputs, grain, [=, sums = partial.data()](Index begin, Index end) {
+  parallel_for(lines, grain, [=, &D, &H, &W, sums = partial.data()](Index begin, Index end) {
     T* const sum = sums + begin / grain * size;
     std::fill_n(sum, size, T(0));
-    for_outputs(s.window, begin, end, [&](Index pixel, Index n, Index d, Index h, Index wo) {
-      for_taps(s.window, n, d, h, wo, [&](Index tap, Index in) {
-        const T *const a = x + in * c_all, *const b = dy + pixel * c_all;
-        T* const to = sum + tap * c_all;
-        Index c = 0;
-        for (; c + V::lanes <= c_all; c += V::lanes)
-          fma(V::load(a + c), V::load(b + c), V::load(to + c)).store(to + c);
-        const Index left = c_all - c;
-        if (left > 0)
-          fma(V::load_partial(a + c, left), V::load_partial(b + c, left), V::load_partial(to + c, left))
-              .store_partial(to + c, left);
-      });
-    });
+    for (Index line = begin; line < end; ++line) {
+      const Index n = line / H.out / D.out, d = line / H.out % D.out, h = line % H.out;
+      for (Index td = D.tap_begin(d); td < D.tap_end(d); ++td)
+        for (Index th = H.tap_begin(h); th < H.tap_end(h); ++th)
+          for (Index tw = 0; tw < W.kernel; ++tw) {
+            const auto [first, last] = readers(W, tw);
+            if (first >= last) continue;
+            const Index row = (n * D.in + D.first(d) + td * D.dilation) * H.in + H.first(h) + th * H.dilation;
+            depthwise_line(last - first, c, x + (row * W.in + W.first(first) + tw * W.dilation) * c,
+                           W.stride * c, dy + (line * W.out + first) * c,
+                           sum + ((td * H.kernel + th) * W.kernel + tw) * c);
+          }
+    }
   });
   if (!add) std::fill_n(dw, size, T(0));
   for (Index block = 0; block < blocks; ++block)

@@ -79,18 +79,16 @@ class Correlation {
         epilogue_(epilogue),
         steps_(plan.products() * rows_, Blocking<T>::steps),
         panels_((columns + width - 1) / width, Tile<T>::vectors),
-        weights_in_place_(groups == 1 && weights.col == 1 && weights.tap == rows_ * weights.row &&
-                          panels_.count == 1 && columns % width == 0 && plan.depth.tap_step > 0 &&
-                          plan.height.tap_step > 0 && plan.width.tap_step > 0) {}
+        use_(choose_use()) {}
 
   void run(const T* in, T* out) {
     const Scratch<Index> table(2 * (plan_.products() + steps_.count) + steps_.count + 1);
     runs_ = table.data();
     run_begin_ = table.data() + 2 * (plan_.products() + steps_.count);
     list_runs(plan_, rows_, steps_, table.data(), table.data() + 2 * (plan_.products() + steps_.count));
-    const Scratch<T> packed(weights_in_place_ ? 0 : groups_ * panels_.total * width * steps_.total);
+    const Scratch<T> packed(use_ == Use::packed ? groups_ * panels_.total * width * steps_.total : 0);
     packed_ = packed.data();
-    if (!weights_in_place_) pack(packed.data());
+    if (use_ == Use::packed) pack(packed.data());
 
     // A block of pixels is shared out by panels of channels when there are few blocks.
     const Index all_panels = groups_ * panels_.count;
@@ -99,12 +97,14 @@ class Correlation {
     constexpr Index indices = sizeof(Index) / sizeof(T);
     const Index pixels = plan_.block_pixels();
     const Index slab = (plan_.slab_size() + 15) / 16 * 16;
+    const Index own = use_ == Use::packed_by_task ? Tile<T>::columns * steps_.size(0) : 0;
     const Index block_products = pixels * steps_.total * columns_ * groups_;
     constexpr Index task_products = 1 << 17;
     const Index grain = std::max<Index>(1, task_products * shares.count / std::max<Index>(1, block_products));
-    parallel_for_scratch<T>(plan_.blocks * shares.count, grain, slab + 2 * pixels * indices,
+    parallel_for_scratch<T>(plan_.blocks * shares.count, grain, slab + own + 2 * pixels * indices,
                             [&](Index begin, Index end, T* scratch) {
-                              Index* const in_at = reinterpret_cast<Index*>(scratch + slab);
+                              T* const panel = scratch + slab;
+                              Index* const in_at = reinterpret_cast<Index*>(panel + own);
                               Index listed = -1, count = 0;
                               for (Index t = begin; t < end; ++t) {
                                 const Index block = t / shares.count;
@@ -113,7 +113,7 @@ class Correlation {
                                 listed = block;
                                 const Index first = shares.begin(t % shares.count);
                                 run_block(count, plan_.in_place ? in : scratch, in_at, in_at + pixels, first,
-                                          first + shares.size(t % shares.count), out);
+                                          first + shares.size(t % shares.count), panel, out);
                               }
                             });
   }
@@ -127,18 +127,38 @@ class Correlation {
     return (group * panels_.total + panels_.begin(j)) * width * steps_.total;
   }
 
-  /// All panels of weights, in the order of the runs.
+  /// How tiles find their weights: where they are, when a tile's are contiguous and few tiles read them; in a
+  /// packed copy of all, when several blocks share it; else a panel at a time, which its only block packs in
+  /// its cache.
+  enum class Use { in_place, packed, packed_by_task };
+  Use choose_use() const noexcept {
+    const bool in_order = groups_ == 1 && weights_.col == 1 && weights_.tap == rows_ * weights_.row &&
+                          columns_ % width == 0 && plan_.depth.tap_step > 0 && plan_.height.tap_step > 0 &&
+                          plan_.width.tap_step > 0;
+    const bool few = plan_.block_pixels() <= Blocking<T>::few_row_panels * Tile<T>::rows;
+    if (in_order && (panels_.count == 1 || (plan_.blocks == 1 && few))) return Use::in_place;
+    return plan_.blocks == 1 ? Use::packed_by_task : Use::packed;
+  }
+
+  /// Block s of the rows of panel j, in the order of the runs.
+  void pack_block(Index group, Index j, Index s, T* to) const {
+    const Index first = panels_.begin(j) * width, size = panel_columns(j);
+    const Index valid = std::min(size, columns_ - first);
+    for (Index row = steps_.begin(s), end = row + steps_.size(s); row < end;) {
+      const Index tap = row / rows_, within = row % rows_, count = std::min(end - row, rows_ - within);
+      const T* const from = weights_.at(plan_, tap) + group * weights_.group + first * weights_.col;
+      pack_columns<T>(count, valid, size, {from + within * weights_.row, weights_.row, weights_.col}, to);
+      row += count;
+      to += count * size;
+    }
+  }
   void pack(T* packed) const {
-    const Index taps = plan_.products();
-    const Index grain = std::max<Index>(1, Blocking<T>::copies / (rows_ * Tile<T>::columns));
-    parallel_for(groups_ * panels_.count * taps, grain, [&](Index begin, Index end) {
+    const Index grain = std::max<Index>(1, Blocking<T>::copies / (steps_.size(0) * Tile<T>::columns));
+    parallel_for(groups_ * panels_.count * steps_.count, grain, [&](Index begin, Index end) {
       for (Index i = begin; i < end; ++i) {
-        const Index tap = i % taps, j = i / taps % panels_.count, group = i / taps / panels_.count;
-        const Index first = panels_.begin(j) * width, size = panel_columns(j);
-        pack_columns<T>(rows_, std::min(size, columns_ - first), size,
-                        {weights_.at(plan_, tap) + group * weights_.group + first * weights_.col,
-                         weights_.row, weights_.col},
-                        packed + panel_at(group, j) + tap * rows_ * size);
+        const Index s = i % steps_.count, j = i / steps_.count % panels_.count;
+        const Index group = i / steps_.count / panels_.count;
+        pack_block(group, j, s, packed + panel_at(group, j) + steps_.begin(s) * panel_columns(j));
       }
     });
   }
@@ -155,7 +175,7 @@ class Correlation {
   }
 
   void run_block(Index pixels, const T* in, const Index* in_at, const Index* out_at, Index begin, Index end,
-                 T* out) const {
+                 T* own_panel, T* out) const {
     const Panels rows(pixels, Tile<T>::rows);
     for (Index s = 0; s < steps_.count; ++s) {
       const bool last = s + 1 == steps_.count;
@@ -169,9 +189,11 @@ class Correlation {
         const Epilogue<T> epilogue{epilogue_.add || s > 0,
                                    last && epilogue_.bias != nullptr ? epilogue_.bias + channel : nullptr,
                                    last ? epilogue_.activation : Activation::none};
-        const Index b_step = weights_in_place_ ? weights_.row : panel_columns(j);
-        const T* b =
-            (weights_in_place_ ? weights_.data : packed_ + panel_at(group, j)) + steps_.begin(s) * b_step;
+        const Index b_step = use_ == Use::in_place ? weights_.row : panel_columns(j);
+        const T* b = use_ == Use::in_place ? weights_.data + steps_.begin(s) * b_step + first
+                     : use_ == Use::packed ? packed_ + panel_at(group, j) + steps_.begin(s) * b_step
+                                           : own_panel;
+        if (use_ == Use::packed_by_task) pack_block(group, j, s, own_panel);
         for (Index i = 0; i < rows.count; ++i) {
           const Index pixel = rows.begin(i), size = rows.size(i);
           run_tile(runs, count, in + group * rows_, in_at + pixel, b, b_step, out + channel, out_at + pixel,
@@ -212,7 +234,7 @@ class Correlation {
   const OutputImage image_;
   const Epilogue<T> epilogue_;
   const Panels steps_, panels_;  // of products; of vectors of columns
-  const bool weights_in_place_;
+  const Use use_;
   const Index *runs_ = nullptr, *run_begin_ = nullptr;
   const T* packed_ = nullptr;
 };
@@ -252,28 +274,21 @@ void direct_backward_data(const ConvShape& s, const T* dy, const T* w, T* dx, bo
                               v.height().kernel,
                               v.width().kernel};
   const OutputImage image{v.depth().in, v.height().in, v.width().in, s.in_channels()};
-  const auto phases = [](const WindowAxis& a) { return std::min(a.stride, a.in); };
-  for (Index d = 0; d < phases(v.depth()); ++d)
-    for (Index h = 0; h < phases(v.height()); ++h)
-      for (Index w_phase = 0; w_phase < phases(v.width()); ++w_phase) {
-        const AxisPlan depth = data_axis(v.depth(), d), height = data_axis(v.height(), h),
-                       width = data_axis(v.width(), w_phase);
-        if (depth.taps * height.taps * width.taps > 0) {
-          const CorrelationPlan plan(v.batch, s.out_channels, depth, height, width, sizeof(T));
-          Correlation<T>(plan, s.groups, s.group_in(), weights, image, {add, nullptr, Activation::none})
-              .run(dy, dx);
-        } else if (!add) {  // no output reads these inputs
-          for (Index n = 0; n < v.batch * depth.count; ++n)
-            for (Index i = 0; i < height.count; ++i)
-              for (Index j = 0; j < width.count; ++j) {
-                const Index slice = n / depth.count * image.depth + d + n % depth.count * depth.out_step;
-                std::fill_n(dx + ((slice * image.height + h + i * height.out_step) * image.width + w_phase +
-                                  j * width.out_step) *
-                                     image.channels,
-                            image.channels, T(0));
-              }
-        }
-      }
+  for_phases(v, [&](const AxisPlan& depth, const AxisPlan& height, const AxisPlan& width) {
+    if (depth.taps * height.taps * width.taps > 0) {
+      const CorrelationPlan plan(v.batch, s.out_channels, depth, height, width, sizeof(T));
+      Correlation<T>(plan, s.groups, s.group_in(), weights, image, {add, nullptr, Activation::none})
+          .run(dy, dx);
+    } else if (!add) {  // no output reads these inputs
+      for (Index n = 0; n < v.batch; ++n)
+        for (Index d = depth.out_first; d < image.depth; d += depth.out_step)
+          for (Index h = height.out_first; h < image.height; h += height.out_step)
+            for (Index j = width.out_first; j < image.width; j += width.out_step)
+              std::fill_n(
+                  dx + (((n * image.depth + d) * image.height + h) * image.width + j) * image.channels,
+                  image.channels, T(0));
+    }
+  });
 }
 
 }  // namespace wengert::inline WENGERT_ISA::kernels::detail

@@ -19,6 +19,15 @@ struct AxisPlan {
   constexpr Index reach(Index outputs) const noexcept {
     return (outputs - 1) * in_step + (taps - 1) * offset_step + 1;
   }
+  /// Taps begin .. end - 1 of output j read within the input.
+  constexpr Index tap_begin(Index j) const noexcept {
+    const Index at = j * in_step + offset_first;
+    return at >= 0 ? 0 : std::min(taps, (-at + offset_step - 1) / offset_step);
+  }
+  constexpr Index tap_end(Index j) const noexcept {
+    const Index left = in - j * in_step - offset_first;
+    return left <= 0 ? 0 : std::min(taps, (left + offset_step - 1) / offset_step);
+  }
   /// Whether no output reads outside the input.
   constexpr bool inside() const noexcept { return offset_first >= 0 && offset_first + reach(count) <= in; }
 };
@@ -49,6 +58,16 @@ constexpr AxisPlan data_axis(const WindowAxis& a, Index phase) noexcept {
   p.tap_first = first + (p.taps - 1) * step;
   p.offset_first = (phase + a.before - p.tap_first * a.dilation) / a.stride;
   return p;
+}
+
+/// Calls f(depth, height, width) for every phase of the backward pass to the input.
+template <class F>
+void for_phases(const Window& v, F f) {
+  const auto phases = [](const WindowAxis& a) { return std::min(a.stride, a.in); };
+  for (Index d = 0; d < phases(v.depth()); ++d)
+    for (Index h = 0; h < phases(v.height()); ++h)
+      for (Index w = 0; w < phases(v.width()); ++w)
+        f(data_axis(v.depth(), d), data_axis(v.height(), h), data_axis(v.width(), w));
 }
 
 /// How a correlation is cut: a segment is some rows of one image's slice, a block some segments. A block's
