@@ -43,6 +43,17 @@ void add_reduction(std::map<std::string, Oracle>& all, const std::string& name, 
   row("alternating", {-1, 1}, true);
 }
 
+/// Channels, which are last here, to axis 1, where libtorch has them; and back.
+Tensor second(const Tensor& x) { return x.movedim(-1, 1); }
+Tensor last(const Tensor& x) { return x.movedim(1, -1); }
+
+Tensor batch_norm(const Tensor& x, const Tensor& w, const Tensor& b) {
+  return last(torch::batch_norm(second(x), w, b, {}, {}, true, 0.1, 1e-5, false));
+}
+Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& w, const Tensor& b) {
+  return last(torch::group_norm(second(x), groups, w, b, 1e-5));
+}
+
 std::map<std::string, Oracle> oracles() {
   std::map<std::string, Oracle> all = {
       {"add", [](const Inputs& x) { return x[0] + x[1]; }},
@@ -96,6 +107,23 @@ std::map<std::string, Oracle> oracles() {
       {"linear_relu", [](const Inputs& x) { return torch::relu(torch::linear(x[0], x[1], x[2])); }},
       {"batch_norm",
        [](const Inputs& x) { return torch::batch_norm(x[0], x[1], x[2], {}, {}, true, 0.1, 1e-5, false); }},
+      {"batch_norm/images", [](const Inputs& x) { return batch_norm(x[0], x[1], x[2]); }},
+      {"batch_norm_relu", [](const Inputs& x) { return torch::relu(batch_norm(x[0], x[1], x[2])); }},
+      {"batch_norm_relu/plain", [](const Inputs& x) { return torch::relu(batch_norm(x[0], {}, {})); }},
+      {"batch_norm_add_relu",
+       [](const Inputs& x) { return torch::relu(batch_norm(x[0], x[2], x[3]) + x[1]); }},
+      {"batch_norm_add_relu/itself",
+       [](const Inputs& x) { return torch::relu(batch_norm(x[0], x[1], x[2]) + x[0]); }},
+      {"batch_norm_add_relu/constant_residual",
+       [](const Inputs& x) { return torch::relu(batch_norm(x[0], {}, {}) + x[1]); }},
+      {"group_norm", [](const Inputs& x) { return group_norm(x[0], 2, x[1], x[2]); }},
+      {"group_norm/one", [](const Inputs& x) { return group_norm(x[0], 1, x[1], x[2]); }},
+      {"group_norm/three", [](const Inputs& x) { return group_norm(x[0], 3, x[1], x[2]); }},
+      {"group_norm/flat", [](const Inputs& x) { return group_norm(x[0], 2, x[1], x[2]); }},
+      {"instance_norm",
+       [](const Inputs& x) {
+         return last(torch::instance_norm(second(x[0]), x[1], x[2], {}, {}, true, 0.1, 1e-5, false));
+       }},
       {"layer_norm", [](const Inputs& x) { return torch::layer_norm(x[0], x[1].sizes(), x[1], x[2], 1e-5); }},
       {"layer_norm/two_axes",
        [](const Inputs& x) { return torch::layer_norm(x[0], x[1].sizes(), x[1], x[2], 1e-5); }},

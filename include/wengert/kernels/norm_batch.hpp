@@ -60,27 +60,40 @@ void combine_moments(Index columns, Index count, Index more, T* shift, T* offset
 
 }  // namespace detail
 
+namespace detail {
+
+/// Room that `column_moments_of` needs for a matrix of this size.
+inline Index moments_scratch(Index rows, Index columns) { return 3 * Grid(rows, columns).blocks * columns; }
+
+/// Moments of every column of x, in the first 3 * columns values of `moments`: shift, offset and squares, as
+/// of `column_moments`. rows > 0. Each block of rows takes two passes while it is in the cache; blocks
+/// combine in order by Chan's formula, so a large mean costs no accuracy.
+template <class T>
+void column_moments_of(Index rows, Index columns, RowMatrix<T> x, T* moments) {
+  const Grid grid(rows, columns);
+  grid.for_each([=](const Grid::Piece& p) {
+    T* const m = moments + 3 * p.block * columns;
+    column_moments(p, x, m, m + columns, m + 2 * columns);
+  });
+  for (Index b = 1; b < grid.blocks; ++b) {
+    const T* const m = moments + 3 * b * columns;
+    const Index before = b * grid.block;
+    combine_moments(columns, before, std::min(rows - before, grid.block), moments, moments + columns,
+                    moments + 2 * columns, m, m + columns, m + 2 * columns);
+  }
+}
+
+}  // namespace detail
+
 /// Mean, inverse standard deviation (of the biased variance plus eps) and rest of every column of x, and its
-/// biased variance. rows > 0. Each block of rows takes two passes while it is in the cache; blocks combine in
-/// order by Chan's formula, so a large mean costs no accuracy.
+/// biased variance. rows > 0.
 template <class T>
 void batch_stats(Index rows, Index columns, RowMatrix<T> x, T eps, ColumnStats<T> stats, T* variance) {
   using V = Vec<T>;
   if (columns == 0) return;
-  const detail::Grid grid(rows, columns);
-  const Scratch<T> scratch(3 * grid.blocks * columns);
-  T* const moments = scratch.data();
-  grid.for_each([=](const detail::Grid::Piece& p) {
-    T* const m = moments + 3 * p.block * columns;
-    detail::column_moments(p, x, m, m + columns, m + 2 * columns);
-  });
-  T *const shift = moments, *const offset = moments + columns, *const squares = moments + 2 * columns;
-  for (Index b = 1; b < grid.blocks; ++b) {
-    const T* const m = moments + 3 * b * columns;
-    const Index before = b * grid.block;
-    detail::combine_moments(columns, before, std::min(rows - before, grid.block), shift, offset, squares, m,
-                            m + columns, m + 2 * columns);
-  }
+  const Scratch<T> scratch(detail::moments_scratch(rows, columns));
+  detail::column_moments_of(rows, columns, x, scratch.data());
+  const T *const shift = scratch.data(), *const offset = shift + columns, *const squares = offset + columns;
   const V share(T(1) / T(rows));
   detail::over_vectors<T>(0, columns, [=](auto io, Index c) {
     const V s = io.load(shift + c), o = io.load(offset + c), mean = s + o;
@@ -112,87 +125,39 @@ void update_running(Index columns, const T* value, T scale, T momentum, T* runni
   }
 }
 
-/// y = normalised x * weight + bias; weight and bias may be null.
+/// What follows the normalisation in the same pass.
+enum class NormEnd { none, relu, add_relu };
+
+/// The two rows by which normalised x becomes y: y = (x - mean) * slope + shift.
 template <class T>
-void batch_norm(Index rows, Index columns, RowMatrix<T> x, ColumnStats<T> stats, const T* weight,
-                const T* bias, T* y) {
+struct NormLine {
+  T *slope, *shift;
+};
+
+/// weight and bias may be null.
+template <class T>
+void norm_line(Index columns, ColumnStats<T> stats, const T* weight, const T* bias, NormLine<T> line) {
   using V = Vec<T>;
-  const Scratch<T> scratch(2 * columns);
-  T *const slope = scratch.data(), *const shift = scratch.data() + columns;
   detail::over_vectors<T>(0, columns, [=](auto io, Index c) {
     const V w = weight != nullptr ? io.load(weight + c) : V(T(1));
     const V b = bias != nullptr ? io.load(bias + c) : V(T(0));
-    io.store(slope + c, io.load(stats.inverse_std + c) * w);
-    io.store(shift + c, fma(io.load(stats.rest + c), w, b));
+    io.store(line.slope + c, io.load(stats.inverse_std + c) * w);
+    io.store(line.shift + c, fma(io.load(stats.rest + c), w, b));
   });
-  for_rows_with<T, 3>(rows, columns, {stats.mean, slope, shift},
+}
+
+/// y = (x - mean) * slope + shift; then max(y, 0), or max(y + residual, 0). NaN stays NaN.
+template <NormEnd End, class T>
+void normalise(Index rows, Index columns, RowMatrix<T> x, const T* mean, NormLine<T> line,
+               RowMatrix<T> residual, T* y) {
+  using V = Vec<T>;
+  for_rows_with<T, 3>(rows, columns, {mean, line.slope, line.shift},
                       [=](auto io, Index r, Index c, const std::array<V, 3>& p) WENGERT_INLINE_LAMBDA {
-                        const V d = io.load(x.data + r * x.stride + c) - p[0];
-                        io.store(y + r * columns + c, fma(d, p[1], p[2]));
-                      });
-}
-
-/// Sums down the columns: of dy * normalised x, and of dy.
-template <class T>
-void batch_norm_sums(Index rows, Index columns, RowMatrix<T> x, ColumnStats<T> stats, const T* dy, T* dy_x,
-                     T* dy_sum) {
-  using V = Vec<T>;
-  const T* const mean = stats.mean;
-  column_sums<2, T>(rows, columns,
-                    [=](auto io, Index r, Index c) WENGERT_INLINE_LAMBDA {
-                      const V g = io.load(dy + r * columns + c);
-                      const V d = io.load(x.data + r * x.stride + c) - io.load(mean + c);
-                      return std::array<V, 2>{g * d, g};
-                    },
-                    {SumTarget<T>{dy_x, false}, SumTarget<T>{dy_sum, false}});
-  detail::over_vectors<T>(0, columns, [=](auto io, Index c) {
-    io.store(dy_x + c, fma(io.load(dy_x + c), io.load(stats.inverse_std + c),
-                           io.load(dy_sum + c) * io.load(stats.rest + c)));
-  });
-}
-
-/// dx = inverse_std * weight * (dy - mean(dy) - normalised x * mean(dy * normalised x)), or dx + that. `dy_x`
-/// and `dy_sum` are the sums of `batch_norm_sums`; dx may be dy itself.
-template <class T>
-void batch_norm_vjp(Index rows, Index columns, RowMatrix<T> x, ColumnStats<T> stats, const T* weight,
-                    const T* dy, const T* dy_x, const T* dy_sum, T* dx, bool add) {
-  using V = Vec<T>;
-  const Scratch<T> scratch(3 * columns);
-  T *const of_dy = scratch.data(), *const of_x = of_dy + columns, *const constant = of_x + columns;
-  const V share(T(1) / T(rows));
-  detail::over_vectors<T>(0, columns, [=](auto io, Index c) {
-    const V s = io.load(stats.inverse_std + c), rest = io.load(stats.rest + c);
-    const V a = weight != nullptr ? s * io.load(weight + c) : s;
-    const V m = io.load(dy_x + c) * share;
-    io.store(of_dy + c, a);
-    io.store(of_x + c, -(a * s * m));
-    io.store(constant + c, -(a * fma(rest, m, io.load(dy_sum + c) * share)));
-  });
-  for_rows_with<T, 4>(rows, columns, {stats.mean, of_dy, of_x, constant},
-                      [=](auto io, Index r, Index c, const std::array<V, 4>& p) WENGERT_INLINE_LAMBDA {
-                        const V d = io.load(x.data + r * x.stride + c) - p[0];
-                        const V g = fma(p[1], io.load(dy + r * columns + c), fma(d, p[2], p[3]));
-                        T* const to = dx + r * columns + c;
-                        io.store(to, add ? io.load(to) + g : g);
-                      });
-}
-
-/// dx = dy * inverse_std * weight, or dx + that: the statistics are constants. dx may be dy itself.
-template <class T>
-void batch_norm_eval_vjp(Index rows, Index columns, ColumnStats<T> stats, const T* weight, const T* dy, T* dx,
-                         bool add) {
-  using V = Vec<T>;
-  const Scratch<T> scratch(columns);
-  T* const slope = scratch.data();
-  detail::over_vectors<T>(0, columns, [=](auto io, Index c) {
-    const V s = io.load(stats.inverse_std + c);
-    io.store(slope + c, weight != nullptr ? s * io.load(weight + c) : s);
-  });
-  for_rows_with<T, 1>(rows, columns, {slope},
-                      [=](auto io, Index r, Index c, const std::array<V, 1>& p) WENGERT_INLINE_LAMBDA {
-                        T* const to = dx + r * columns + c;
-                        const V g = io.load(dy + r * columns + c) * p[0];
-                        io.store(to, add ? io.load(to) + g : g);
+                        V v = fma(io.load(x.data + r * x.stride + c) - p[0], p[1], p[2]);
+                        if constexpr (End == NormEnd::add_relu)
+                          v += io.load(residual.data + r * residual.stride + c);
+                        if constexpr (End != NormEnd::none) v = max_or_second(V(T(0)), v);
+                        io.store(y + r * columns + c, v);
                       });
 }
 

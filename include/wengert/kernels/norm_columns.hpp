@@ -128,23 +128,33 @@ void finish_sums(T* partial, Index blocks, Index n, const std::array<SumTarget<T
 
 }  // namespace detail
 
+/// Room that `column_sums` needs for K sums of a matrix of this size.
+template <int K>
+Index column_sums_scratch(Index rows, Index columns) {
+  return std::max<Index>(1, detail::Grid(rows, columns).blocks) * K * columns;
+}
+
 /// out[k][c] = sum over r of term(io, r, c)[k], or out[k][c] + that, for every column c. `term` returns an
 /// array of K Vecs for the columns from c on, which it reads by `io.load(pointer)`. Blocks of rows are summed
 /// apart and then pairwise: the same bits at any number of threads.
 template <int K, class T, class Term>
-void column_sums(Index rows, Index columns, Term term, const std::array<SumTarget<T>, K>& out) {
+void column_sums(Index rows, Index columns, Term term, const std::array<SumTarget<T>, K>& out, T* scratch) {
   if (columns == 0) return;
   const detail::Grid grid(rows, columns);
   const Index blocks = std::max<Index>(1, grid.blocks);
-  const Scratch<T> partial(blocks * K * columns);
-  T* const sums = partial.data();
-  if (rows == 0) std::fill_n(sums, K * columns, T(0));
+  if (rows == 0) std::fill_n(scratch, K * columns, T(0));
   grid.for_each([=](const detail::Grid::Piece& p) {
     std::array<T*, K> to;
-    for (std::size_t k = 0; k < K; ++k) to[k] = sums + (p.block * K + static_cast<Index>(k)) * columns;
+    for (std::size_t k = 0; k < K; ++k) to[k] = scratch + (p.block * K + static_cast<Index>(k)) * columns;
     detail::sum_piece<K, T>(p, term, to);
   });
-  detail::finish_sums<K, T>(sums, blocks, columns, out);
+  detail::finish_sums<K, T>(scratch, blocks, columns, out);
+}
+/// As above, with scratch of its own.
+template <int K, class T, class Term>
+void column_sums(Index rows, Index columns, Term term, const std::array<SumTarget<T>, K>& out) {
+  const Scratch<T> scratch(column_sums_scratch<K>(rows, columns));
+  column_sums<K, T>(rows, columns, term, out, scratch.data());
 }
 
 /// Calls `f(io, r, c, p)` for all rows r and vectors of columns c, where `p` holds the vectors at c of the

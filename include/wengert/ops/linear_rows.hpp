@@ -65,7 +65,7 @@ class FoldedRows {
 /// Saves x when it is needed, and otherwise its shape alone.
 template <class T>
 Saved<T> save_if(bool needed, const Tensor<T>& x) {
-  return needed ? save(x) : save(Tensor<T>(Buffer(), x.shape(), x.strides(), 0));
+  return needed ? save(x) : save(Tensor<T>(Buffer(), x.shape(), contiguous_strides(x.shape()), 0));
 }
 
 /// The gradient of a layer's sums before relu and of its bias: db = (or +=) column sums of dy, taken only
