@@ -1,5 +1,6 @@
 // Everything, with one include, but for what needs another library or is rarely wanted: core/eigen.hpp,
-// data/idx.hpp and data/mnist.hpp (zlib), tools/plot.hpp. Every header also stands alone.
+// data/idx.hpp and data/mnist.hpp (zlib), data/cifar.hpp, data/augment.hpp, tools/plot.hpp,
+// tools/image_grid.hpp. Every header also stands alone.
 #pragma once
 
 #include <wengert/base/random.hpp>

@@ -136,19 +136,18 @@ inline bool have_gnuplot() {
   return in && out && detail::spawn_gnuplot("--version", ::fileno(in.get()), ::fileno(out.get())) == 0;
 }
 
-/// Draws panels side by side into the PNG file `path`. Returns an empty string, or why there is no picture:
-/// a panel has no finite points, gnuplot is not installed, or it failed. A file that was there before is
-/// replaced only by a finished picture.
-inline std::string plot_png(const std::string& path, const std::vector<Panel>& panels) {
-  if (panels.empty()) return "there is nothing to draw";
-  for (const Panel& p : panels)
-    if (!detail::has_points(p)) return "the panel '" + p.title + "' has no finite points";
+namespace detail {
+
+/// Has gnuplot draw what `script(file)` says into a file that then becomes `path`. Returns an empty string,
+/// or why there is no picture.
+template <class F>
+std::string draw_png(const std::string& path, F script) {
   if (!have_gnuplot()) return "gnuplot is not installed (Debian and Ubuntu: gnuplot-nox)";
   const std::string part = path + ".part";  // gnuplot leaves half a file behind when it fails
   std::FILE* const probe = std::fopen(part.c_str(), "wb");
   if (probe == nullptr) return "cannot write " + part + " (" + std::strerror(errno) + ")";
   std::fclose(probe);
-  std::string fault = detail::run_gnuplot(detail::gnuplot_script(part, panels));
+  std::string fault = run_gnuplot(script(part));
   struct stat info {};
   if (fault.empty() && (::stat(part.c_str(), &info) != 0 || info.st_size == 0))
     fault = "gnuplot wrote nothing to " + part;
@@ -156,6 +155,19 @@ inline std::string plot_png(const std::string& path, const std::vector<Panel>& p
     fault = "cannot replace " + path + " (" + std::strerror(errno) + ")";
   if (!fault.empty()) std::remove(part.c_str());
   return fault;
+}
+
+}  // namespace detail
+
+/// Draws panels side by side into the PNG file `path`. Returns an empty string, or why there is no picture:
+/// a panel has no finite points, gnuplot is not installed, or it failed. A file that was there before is
+/// replaced only by a finished picture.
+inline std::string plot_png(const std::string& path, const std::vector<Panel>& panels) {
+  if (panels.empty()) return "there is nothing to draw";
+  for (const Panel& p : panels)
+    if (!detail::has_points(p)) return "the panel '" + p.title + "' has no finite points";
+  return detail::draw_png(path,
+                          [&](const std::string& file) { return detail::gnuplot_script(file, panels); });
 }
 
 }  // namespace wengert::inline WENGERT_ISA::tools
