@@ -176,7 +176,6 @@ class Correlation {
 
   void run_block(Index pixels, const T* in, const Index* in_at, const Index* out_at, Index begin, Index end,
                  T* own_panel, T* out) const {
-    const Panels rows(pixels, Tile<T>::rows);
     for (Index s = 0; s < steps_.count; ++s) {
       const bool last = s + 1 == steps_.count;
       const Index* const runs = runs_ + 2 * run_begin_[s];
@@ -194,6 +193,7 @@ class Correlation {
                      : use_ == Use::packed ? packed_ + panel_at(group, j) + steps_.begin(s) * b_step
                                            : own_panel;
         if (use_ == Use::packed_by_task) pack_block(group, j, s, own_panel);
+        const Panels rows(pixels, tile_rows<T>(vectors));
         for (Index i = 0; i < rows.count; ++i) {
           const Index pixel = rows.begin(i), size = rows.size(i);
           run_tile(runs, count, in + group * rows_, in_at + pixel, b, b_step, out + channel, out_at + pixel,
@@ -212,9 +212,9 @@ class Correlation {
       tile(runs, count, in, in_at, b, b_step, out, out_at, epilogue);
       return;
     }
-    alignas(64) T local[Tile<T>::rows * Tile<T>::columns];
+    alignas(64) T local[most_tile_rows<T> * Tile<T>::columns];
     alignas(64) T bias[Tile<T>::columns];
-    Index local_at[Tile<T>::rows] = {};
+    Index local_at[most_tile_rows<T>] = {};
     Epilogue<T> inner = epilogue;
     for (Index r = 0; r < rows; ++r) {
       local_at[r] = r * vectors * width;

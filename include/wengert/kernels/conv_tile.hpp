@@ -6,6 +6,14 @@
 
 namespace wengert::inline WENGERT_ISA::kernels::detail {
 
+/// Tiles of fewer vectors have more rows: enough sums to hide the latency of each.
+template <SimdScalar T>
+constexpr int tile_rows(Index vectors) noexcept {
+  return std::min(12, Tile<T>::rows * Tile<T>::vectors / static_cast<int>(vectors));
+}
+template <SimdScalar T>
+inline constexpr int most_tile_rows = tile_rows<T>(1);
+
 /// R output pixels x V vectors of channels: out[out_at[r]] = epilogue(sum over runs of in and rows of b).
 /// `runs` holds `count` pairs (offset, length): pixel r reads in[in_at[r] + offset + p], p < length, for the
 /// next `length` rows of b, which are `b_step` apart. Each element is one chain in that order, whatever R and
@@ -14,19 +22,19 @@ template <class T, int R, int V>
 void correlate_tile(const Index* runs, Index count, const T* in, const Index* in_at, const T* b, Index b_step,
                     T* out, const Index* out_at, const Epilogue<T>& epilogue) {
   Batch<T> acc[R][V];
-#pragma GCC unroll 8
+#pragma GCC unroll 12
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v) acc[r][v] = Batch<T>(T(0));
   for (const Index* const end = runs + 2 * count; runs != end; runs += 2) {
     const T* row[R];
-#pragma GCC unroll 8
+#pragma GCC unroll 12
     for (int r = 0; r < R; ++r) row[r] = in + (in_at[r] + runs[0]);
     for (Index p = 0; p < runs[1]; ++p) {
       Batch<T> bv[V];
 #pragma GCC unroll 4
       for (int v = 0; v < V; ++v) bv[v] = Batch<T>::load_unaligned(b + v * Tile<T>::width);
-#pragma GCC unroll 8
+#pragma GCC unroll 12
       for (int r = 0; r < R; ++r) {
         const Batch<T> av(row[r][p]);
 #pragma GCC unroll 4
@@ -35,7 +43,7 @@ void correlate_tile(const Index* runs, Index count, const T* in, const Index* in
       b += b_step;
     }
   }
-#pragma GCC unroll 8
+#pragma GCC unroll 12
   for (int r = 0; r < R; ++r) finish_row<T, V>(acc[r], out + out_at[r], epilogue);
 }
 
@@ -48,7 +56,7 @@ void correlate_weights_tile(const Index* lines, Index count, Index length, const
                             const Index* x_at, const T* dy, Index dy_step, T* c, Index ldc, bool add) {
   Batch<T> acc[R][V];
   const T* base[R];
-#pragma GCC unroll 8
+#pragma GCC unroll 12
   for (int r = 0; r < R; ++r) {
     base[r] = x + x_at[r];
 #pragma GCC unroll 4
@@ -61,7 +69,7 @@ void correlate_weights_tile(const Index* lines, Index count, Index length, const
       Batch<T> bv[V];
 #pragma GCC unroll 4
       for (int v = 0; v < V; ++v) bv[v] = Batch<T>::load_unaligned(b + v * Tile<T>::width);
-#pragma GCC unroll 8
+#pragma GCC unroll 12
       for (int r = 0; r < R; ++r) {
         const Batch<T> av(base[r][at]);
 #pragma GCC unroll 4
@@ -72,7 +80,7 @@ void correlate_weights_tile(const Index* lines, Index count, Index length, const
     }
   }
   const Epilogue<T> epilogue{add, nullptr, Activation::none};
-#pragma GCC unroll 8
+#pragma GCC unroll 12
   for (int r = 0; r < R; ++r) finish_row<T, V>(acc[r], c + r * ldc, epilogue);
 }
 
@@ -83,26 +91,38 @@ template <class T>
 using CorrelateWeightsTile = void (*)(const Index*, Index, Index, const T*, Index, const Index*, const T*,
                                       Index, T*, Index, bool);
 
-/// The tile function for `rows` x `vectors`.
+/// The tile functions for `rows` x `vectors`, rows <= tile_rows(vectors).
 template <class T>
 CorrelateTile<T> correlate_tile_function(Index rows, Index vectors) noexcept {
-  constexpr int columns = Tile<T>::vectors;
   static constexpr auto table = []<std::size_t... I>(std::index_sequence<I...>) {
+    constexpr auto entry = []<int R, int V>(std::integral_constant<int, R>, std::integral_constant<int, V>) {
+      if constexpr (R <= tile_rows<T>(V))
+        return CorrelateTile<T>(correlate_tile<T, R, V>);
+      else
+        return CorrelateTile<T>(nullptr);
+    };
     return std::array<CorrelateTile<T>, sizeof...(I)>{
-        correlate_tile<T, int(I) / columns + 1, int(I) % columns + 1>...};
+        entry(std::integral_constant<int, int(I) % most_tile_rows<T> + 1>(),
+              std::integral_constant<int, int(I) / most_tile_rows<T> + 1>())...};
   }
-  (std::make_index_sequence<std::size_t(Tile<T>::rows * columns)>());
-  return table[static_cast<std::size_t>((rows - 1) * columns + vectors - 1)];
+  (std::make_index_sequence<std::size_t(most_tile_rows<T> * Tile<T>::vectors)>());
+  return table[static_cast<std::size_t>((vectors - 1) * most_tile_rows<T> + rows - 1)];
 }
 template <class T>
 CorrelateWeightsTile<T> correlate_weights_tile_function(Index rows, Index vectors) noexcept {
-  constexpr int columns = Tile<T>::vectors;
   static constexpr auto table = []<std::size_t... I>(std::index_sequence<I...>) {
+    constexpr auto entry = []<int R, int V>(std::integral_constant<int, R>, std::integral_constant<int, V>) {
+      if constexpr (R <= tile_rows<T>(V))
+        return CorrelateWeightsTile<T>(correlate_weights_tile<T, R, V>);
+      else
+        return CorrelateWeightsTile<T>(nullptr);
+    };
     return std::array<CorrelateWeightsTile<T>, sizeof...(I)>{
-        correlate_weights_tile<T, int(I) / columns + 1, int(I) % columns + 1>...};
+        entry(std::integral_constant<int, int(I) % most_tile_rows<T> + 1>(),
+              std::integral_constant<int, int(I) / most_tile_rows<T> + 1>())...};
   }
-  (std::make_index_sequence<std::size_t(Tile<T>::rows * columns)>());
-  return table[static_cast<std::size_t>((rows - 1) * columns + vectors - 1)];
+  (std::make_index_sequence<std::size_t(most_tile_rows<T> * Tile<T>::vectors)>());
+  return table[static_cast<std::size_t>((vectors - 1) * most_tile_rows<T> + rows - 1)];
 }
 
 /// Copies `valid` values; whole vectors first.

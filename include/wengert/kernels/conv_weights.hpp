@@ -15,8 +15,8 @@ class WeightCorrelation {
       : s_(s),
         plan_(w.batch, s.in_channels(), forward_axis(w.depth()), forward_axis(w.height()),
               forward_axis(w.width()), sizeof(T)),
-        rows_(s.products(), Tile<T>::rows),
         panels_((s.group_out() + width - 1) / width, Tile<T>::vectors),
+        rows_(s.products(), tile_rows<T>(panels_.size(0))),
         packs_(s.group_out() % width != 0 || s.out_channels > Tile<T>::columns) {}
 
   void run(const T* x, const T* dy, T* dw, bool add) {
@@ -120,7 +120,7 @@ class WeightCorrelation {
       run(out, s_.out_channels);
       return;
     }
-    alignas(64) T local[Tile<T>::rows * Tile<T>::columns];
+    alignas(64) T local[most_tile_rows<T> * Tile<T>::columns];
     if (add)
       for (Index r = 0; r < rows; ++r) copy_valid(out + r * s_.out_channels, local + r * columns, valid);
     run(local, columns);
@@ -129,7 +129,7 @@ class WeightCorrelation {
 
   const ConvShape s_;
   const CorrelationPlan plan_;
-  const Panels rows_, panels_;  // weights of a group; vectors of its output channels
+  const Panels panels_, rows_;  // vectors of a group's output channels; its weights
   const bool packs_;
   const Index *row_at_ = nullptr, *lines_ = nullptr;
   const T *x_ = nullptr, *dy_ = nullptr;
