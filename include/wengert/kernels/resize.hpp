@@ -101,77 +101,127 @@ WENGERT_INLINE void mix_row(const T* x, T w, Index n, T* sum, bool& started) noe
   started = true;
 }
 
+/// A row of output pixels from a row of input pixels; C channels, or c where C is 0.
+template <Index C, Field T>
+void resize_pixels(const ResizeTable<T>& table, const T* x, Index c, Index out, T* y) {
+  for (Index o = 0; o < out; ++o) {
+    const T v = table.weight(o, 0), w = table.weight(o, 1);
+    if constexpr (C > 0) {  // few channels: vectors would be all tail
+      const T *const left = x + table.first(o) * C, *const right = left + C;
+      T* const to = y + o * C;
+      if (w == T(0))
+        for (Index k = 0; k < C; ++k) to[k] = left[k];
+      else if (v == T(0))
+        for (Index k = 0; k < C; ++k) to[k] = right[k];
+      else
+        for (Index k = 0; k < C; ++k) to[k] = v * left[k] + w * right[k];
+    } else {
+      const T *const left = x + table.first(o) * c, *const right = left + c;
+      if (w == T(0))
+        copy_run<false>(left, c, y + o * c);
+      else if (v == T(0))
+        copy_run<false>(right, c, y + o * c);
+      else
+        blend_run(left, v, right, w, c, y + o * c);
+    }
+  }
+}
+
+/// The adjoint: a row of dx, stored or added to, from a row of dy.
+template <Index C, Field T>
+void resize_pixels_vjp(const ResizeTable<T>& table, const T* dy, Index c, Index in, T* dx, bool add) {
+  constexpr Index lanes = Vec<T>::lanes;
+  for (Index i = 0; i < in; ++i) {
+    if constexpr (C > 0) {
+      T* const to = dx + i * C;
+      T sum[C];
+      for (Index k = 0; k < C; ++k) sum[k] = add ? to[k] : T(0);
+      table.for_readers(i, [&](Index o, T w) {
+        for (Index k = 0; k < C; ++k) sum[k] = sum[k] + w * dy[o * C + k];
+      });
+      for (Index k = 0; k < C; ++k) to[k] = sum[k];
+    } else {
+      T* const to = dx + i * c;
+      Index k = 0;
+      for (; k + lanes <= c; k += lanes) {
+        Vec<T> sum = add ? Vec<T>::load(to + k) : Vec<T>(T(0));
+        table.for_readers(i, [&](Index o, T w) { sum += Vec<T>(w) * Vec<T>::load(dy + o * c + k); });
+        sum.store(to + k);
+      }
+      if (k < c) {
+        Vec<T> sum = add ? Vec<T>::load_partial(to + k, c - k) : Vec<T>(T(0));
+        table.for_readers(
+            i, [&](Index o, T w) { sum += Vec<T>(w) * Vec<T>::load_partial(dy + o * c + k, c - k); });
+        sum.store_partial(to + k, c - k);
+      }
+    }
+  }
+}
+
 }  // namespace detail
 
 /// y = x resized.
 template <Field T>
 void resize(const Resize& r, const T* x, T* y) {
   const auto& [depth, height, width] = r.axis;
-  const Index c = r.channels, from_row = width.in * c, to_row = width.out * c;
+  const Index c = r.channels, in = width.in, out = width.out, from_row = in * c, to_row = out * c;
   const Index rows = r.batch * depth.out * height.out;
   if (rows * to_row == 0) return;
   const detail::ResizeTable<T> d(depth), h(height), w(width);
-  parallel_for_scratch<T>(
-      rows, std::max<Index>(1, copy_grain / (from_row + to_row)), from_row,
-      [=, &d, &h, &w, &r](Index begin, Index end, T* scratch) {
-        const Index d_in = r.axis[0].in, h_in = r.axis[1].in, d_out = r.axis[0].out, h_out = r.axis[1].out;
-        for (Index row = begin; row < end; ++row) {
-          const Index oh = row % h_out, od = row / h_out % d_out, n = row / h_out / d_out;
-          const T* mixed = x + ((n * d_in + d.first(od)) * h_in + h.first(oh)) * from_row;
-          if (d.has(od, 1) || h.has(oh, 1)) {
-            bool started = false;
-            for (Index i = 0; i < 2; ++i)
-              for (Index j = 0; j < 2; ++j)
-                if (d.has(od, i) && h.has(oh, j))
-                  detail::mix_row(mixed + (i * h_in + j) * from_row, d.weight(od, i) * h.weight(oh, j),
-                                  from_row, scratch, started);
-            mixed = scratch;
-          }
-          T* const to = y + row * to_row;
-          for (Index o = 0; o < r.axis[2].out; ++o) {
-            const T* const pixel = mixed + w.first(o) * c;
-            if (!w.has(o, 1))
-              copy_run<false>(pixel, c, to + o * c);
-            else if (!w.has(o, 0))
-              copy_run<false>(pixel + c, c, to + o * c);
-            else
-              blend_run(pixel, w.weight(o, 0), pixel + c, w.weight(o, 1), c, to + o * c);
-          }
-        }
-      });
+  const auto pixels = c == 1   ? &detail::resize_pixels<1, T>
+                      : c == 3 ? &detail::resize_pixels<3, T>
+                               : &detail::resize_pixels<0, T>;
+  const auto rows_of = [=, &d, &h, &w, &r](Index begin, Index end, T* scratch) {
+    const Index d_in = r.axis[0].in, h_in = r.axis[1].in, d_out = r.axis[0].out, h_out = r.axis[1].out;
+    for (Index row = begin; row < end; ++row) {
+      const Index oh = row % h_out, od = row / h_out % d_out, n = row / h_out / d_out;
+      const T* mixed = x + ((n * d_in + d.first(od)) * h_in + h.first(oh)) * from_row;
+      if (d.has(od, 1) || h.has(oh, 1)) {
+        bool started = false;
+        for (Index i = 0; i < 2; ++i)
+          for (Index j = 0; j < 2; ++j)
+            if (d.has(od, i) && h.has(oh, j))
+              detail::mix_row(mixed + (i * h_in + j) * from_row, d.weight(od, i) * h.weight(oh, j), from_row,
+                              scratch, started);
+        mixed = scratch;
+      }
+      pixels(w, mixed, c, out, y + row * to_row);
+    }
+  };
+  parallel_for_scratch<T>(rows, std::max<Index>(1, copy_grain / (from_row + to_row)), from_row, rows_of);
 }
 
 /// dx = the adjoint of `resize` applied to dy, or += when `add`.
 template <Field T>
 void resize_vjp(const Resize& r, const T* dy, T* dx, bool add) {
   const auto& [depth, height, width] = r.axis;
-  const Index c = r.channels, from_row = width.out * c, to_row = width.in * c;
+  const Index c = r.channels, in = width.in, from_row = width.out * c, to_row = in * c;
   const Index rows = r.batch * depth.in * height.in;
   if (rows * to_row == 0) return;
   const detail::ResizeTable<T> d(depth), h(height), w(width);
+  const auto pixels = c == 1   ? &detail::resize_pixels_vjp<1, T>
+                      : c == 3 ? &detail::resize_pixels_vjp<3, T>
+                               : &detail::resize_pixels_vjp<0, T>;
+  const auto rows_of = [=, &d, &h, &w, &r](Index begin, Index end, T* scratch) {
+    const Index d_in = r.axis[0].in, h_in = r.axis[1].in, d_out = r.axis[0].out, h_out = r.axis[1].out;
+    for (Index row = begin; row < end; ++row) {
+      const Index ih = row % h_in, id = row / h_in % d_in, n = row / h_in / d_in;
+      bool started = false;
+      d.for_readers(id, [&](Index od, T wd) {
+        h.for_readers(ih, [&](Index oh, T wh) {
+          detail::mix_row(dy + ((n * d_out + od) * h_out + oh) * from_row, wd * wh, from_row, scratch,
+                          started);
+        });
+      });
+      T* const to = dx + row * to_row;
+      if (started)
+        pixels(w, scratch, c, in, to, add);
+      else if (!add)
+        fill_run(T(0), to_row, to);
+    }
+  };
   const Index per_row = from_row * (depth.out * height.out / (depth.in * height.in) + 1);
-  parallel_for_scratch<T>(rows, std::max<Index>(1, copy_grain / per_row), from_row,
-                          [=, &d, &h, &w, &r](Index begin, Index end, T* scratch) {
-                            const Index d_in = r.axis[0].in, h_in = r.axis[1].in, d_out = r.axis[0].out,
-                                        h_out = r.axis[1].out;
-                            for (Index row = begin; row < end; ++row) {
-                              const Index ih = row % h_in, id = row / h_in % d_in, n = row / h_in / d_in;
-                              bool started = false;
-                              d.for_readers(id, [&](Index od, T wd) {
-                                h.for_readers(ih, [&](Index oh, T wh) {
-                                  detail::mix_row(dy + ((n * d_out + od) * h_out + oh) * from_row, wd * wh,
-                                                  from_row, scratch, started);
-                                });
-                              });
-                              T* const to = dx + row * to_row;
-                              if (!add) fill_run(T(0), to_row, to);
-                              if (!started) continue;
-                              for (Index i = 0; i < r.axis[2].in; ++i)
-                                w.for_readers(i, [&](Index o, T weight) {
-                                  scale_run<true>(scratch + o * c, weight, c, to + i * c);
-                                });
-                            }
-                          });
+  parallel_for_scratch<T>(rows, std::max<Index>(1, copy_grain / per_row), from_row, rows_of);
 }
 
 }  // namespace kernels
