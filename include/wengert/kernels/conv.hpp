@@ -1,7 +1,7 @@
 // Convolution and its two backward passes: chooses the algorithm by the sizes alone. Floor: kernels.
 #pragma once
 
-#include <wengert/kernels/conv_depthwise.hpp>
+#include <wengert/kernels/conv_grouped.hpp>
 #include <wengert/kernels/conv_plain.hpp>
 #include <wengert/kernels/conv_weights.hpp>
 #include <wengert/kernels/gemm.hpp>
@@ -9,10 +9,10 @@
 namespace wengert::inline WENGERT_ISA::kernels {
 
 /// How a pass of a convolution is computed.
-enum class ConvAlgorithm { plain, depthwise, product, direct };
+enum class ConvAlgorithm { plain, depthwise, grouped, product, direct };
 
 constexpr std::string_view name_of(ConvAlgorithm a) noexcept {
-  constexpr std::string_view names[] = {"plain", "depthwise", "product", "direct"};
+  constexpr std::string_view names[] = {"plain", "depthwise", "grouped", "product", "direct"};
   return names[static_cast<int>(a)];
 }
 
@@ -22,6 +22,7 @@ template <Scalar T>
 constexpr ConvAlgorithm conv_algorithm(const ConvShape& s) noexcept {
   if (s.group_in() == 1 && s.group_out() == 1) return ConvAlgorithm::depthwise;
   if (!SimdScalar<T>) return ConvAlgorithm::plain;
+  if (s.groups > 1 && std::max(s.group_in(), s.group_out()) <= 8) return ConvAlgorithm::grouped;
   bool pointwise = s.groups == 1;
   for (const WindowAxis& a : s.window.axis) pointwise &= a.kernel == 1 && a.stride == 1 && a.in == a.out;
   if (pointwise) return ConvAlgorithm::product;
@@ -39,11 +40,10 @@ void conv_forward(const ConvShape& s, const T* x, const T* w, const T* bias, Act
       return gemm<T>(pixels, k, c, {x, c, 1}, {w, k, 1}, y, k, false, bias, activation);
     if (algorithm == ConvAlgorithm::direct)
       return detail::direct_forward<T>(s, x, w, y, {false, bias, activation});
+    if (algorithm == ConvAlgorithm::grouped) detail::grouped_forward<T>(s, x, w, bias, y);
   }
-  if (algorithm == ConvAlgorithm::depthwise)
-    detail::depthwise_forward(s, x, w, bias, y);
-  else
-    detail::plain_forward(s, x, w, bias, y);
+  if (algorithm == ConvAlgorithm::depthwise) detail::depthwise_forward(s, x, w, bias, y);
+  if (algorithm == ConvAlgorithm::plain) detail::plain_forward(s, x, w, bias, y);
   detail::finish_rows<T>(0, pixels, k, y, k, {false, nullptr, activation});
 }
 
@@ -55,6 +55,7 @@ void conv_backward_data(const ConvShape& s, const T* dy, const T* w, T* dx, bool
   if (algorithm == ConvAlgorithm::depthwise) return detail::depthwise_backward_data(s, dy, w, dx, add);
   if constexpr (SimdScalar<T>) {
     if (algorithm == ConvAlgorithm::product) return gemm<T>(pixels, c, k, {dy, k, 1}, {w, 1, k}, dx, c, add);
+    if (algorithm == ConvAlgorithm::grouped) return detail::grouped_backward_data<T>(s, dy, w, dx, add);
     return detail::direct_backward_data<T>(s, dy, w, dx, add);
   }
   if (!add) std::fill_n(dx, s.input_size(), T(0));
@@ -69,6 +70,7 @@ void conv_backward_weights(const ConvShape& s, const T* x, const T* dy, T* dw, b
   if (algorithm == ConvAlgorithm::depthwise) return detail::depthwise_backward_weights(s, x, dy, dw, add);
   if constexpr (SimdScalar<T>) {
     if (algorithm == ConvAlgorithm::product) return gemm<T>(c, k, pixels, {x, 1, c}, {dy, k, 1}, dw, k, add);
+    if (algorithm == ConvAlgorithm::grouped) return detail::grouped_backward_weights<T>(s, x, dy, dw, add);
     return detail::direct_backward_weights<T>(s, x, dy, dw, add);
   }
   if (!add) std::fill_n(dw, s.weight_size(), T(0));

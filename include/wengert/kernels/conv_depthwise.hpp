@@ -73,14 +73,16 @@ struct DepthwiseLine {
 
 inline constexpr Index depthwise_task_products = 1 << 16;
 
-/// A depthwise correlation: the forward pass, or one phase of the backward pass to the input. `kernel` are
-/// the taps of all axes, `out_size` the sizes of the written image.
+/// A depthwise correlation: the forward pass, or one phase of the backward pass to the input. Every pixel of
+/// `in` and tap of w has `planes` times the channels, whose products are summed. `kernel` are the taps of all
+/// axes, `out_size` the sizes of the written image.
 template <class T>
-void depthwise_correlate(Index batch, Index channels, const AxisPlan (&axes)[3], const Index (&kernel)[3],
-                         const Index (&out_size)[3], const T* in, const T* w, const T* bias, bool add,
-                         T* out) {
+void depthwise_correlate(Index batch, Index channels, Index planes, const AxisPlan (&axes)[3],
+                         const Index (&kernel)[3], const Index (&out_size)[3], const T* in, const T* w,
+                         const T* bias, bool add, T* out) {
   const AxisPlan D = axes[0], H = axes[1], W = axes[2];
-  const Index taps = D.taps * H.taps * W.taps, lines = batch * D.count * H.count;
+  const Index taps = D.taps * H.taps * W.taps * planes, step = planes * channels,
+              lines = batch * D.count * H.count;
   Index inner_begin = 0, inner_end = W.count;  // pixels for which all taps of the line lie within
   while (inner_begin < inner_end && W.tap_begin(inner_begin) > 0) ++inner_begin;
   while (inner_end > inner_begin && W.tap_end(inner_end - 1) < W.taps) --inner_end;
@@ -96,18 +98,18 @@ void depthwise_correlate(Index batch, Index channels, const AxisPlan (&axes)[3],
         Index used = 0;
         for (Index td = D.tap_begin(d); td < D.tap_end(d); ++td)
           for (Index th = H.tap_begin(h); th < H.tap_end(h); ++th)
-            for (Index tw = W.tap_begin(j); tw < W.tap_end(j); ++tw, ++used) {
+            for (Index tw = W.tap_begin(j); tw < W.tap_end(j); ++tw) {
               const Index slice = n * D.in + d * D.in_step + D.offset_first + td * D.offset_step;
               const Index from = slice * H.in + h * H.in_step + H.offset_first + th * H.offset_step;
-              pairs[2 * used] =
-                  (from * W.in + j * W.in_step + W.offset_first + tw * W.offset_step) * channels;
-              pairs[2 * used + 1] =
-                  (((D.tap_first + td * D.tap_step) * kh + H.tap_first + th * H.tap_step) * kw + W.tap_first +
-                   tw * W.tap_step) *
-                  channels;
+              const Index pixel = from * W.in + j * W.in_step + W.offset_first + tw * W.offset_step;
+              const Index tap = ((D.tap_first + td * D.tap_step) * kh + H.tap_first + th * H.tap_step) * kw +
+                                W.tap_first + tw * W.tap_step;
+              for (Index plane = 0; plane < planes; ++plane, ++used) {
+                pairs[2 * used] = pixel * step + plane * channels;
+                pairs[2 * used + 1] = tap * step + plane * channels;
+              }
             }
-        DepthwiseLine<T>{pairs, used, channels, count, W.in_step * channels, W.out_step * channels,
-                         w,     bias, add}
+        DepthwiseLine<T>{pairs, used, channels, count, W.in_step * step, W.out_step * channels, w, bias, add}
             .run(in, out + (row + W.out_first + j * W.out_step) * channels);
       };
       for (Index j = 0; j < inner_begin; ++j) run(j, 1);
@@ -120,14 +122,15 @@ void depthwise_correlate(Index batch, Index channels, const AxisPlan (&axes)[3],
 template <class T>
 void depthwise_forward(const ConvShape& s, const T* x, const T* w, const T* bias, T* y) {
   const WindowAxis &d = s.window.depth(), &h = s.window.height(), &v = s.window.width();
-  depthwise_correlate<T>(s.window.batch, s.in_channels(), {forward_axis(d), forward_axis(h), forward_axis(v)},
-                         {d.kernel, h.kernel, v.kernel}, {d.out, h.out, v.out}, x, w, bias, false, y);
+  depthwise_correlate<T>(s.window.batch, s.in_channels(), 1,
+                         {forward_axis(d), forward_axis(h), forward_axis(v)}, {d.kernel, h.kernel, v.kernel},
+                         {d.out, h.out, v.out}, x, w, bias, false, y);
 }
 
 template <class T>
 void depthwise_backward_data(const ConvShape& s, const T* dy, const T* w, T* dx, bool add) {
   for_phases(s.window, [&](const AxisPlan& d, const AxisPlan& h, const AxisPlan& v) {
-    depthwise_correlate<T>(s.window.batch, s.in_channels(), {d, h, v},
+    depthwise_correlate<T>(s.window.batch, s.in_channels(), 1, {d, h, v},
                            {s.window.depth().kernel, s.window.height().kernel, s.window.width().kernel},
                            {s.window.depth().in, s.window.height().in, s.window.width().in}, dy, w, nullptr,
                            add, dx);
@@ -166,10 +169,12 @@ constexpr std::pair<Index, Index> readers(const WindowAxis& a, Index t) noexcept
   return {begin, most < 0 ? 0 : std::min(a.out, most / a.stride + 1)};
 }
 
+/// dw[tap, plane, c] = (or +=) the sum over pixels of x[pixel of the tap, plane, c] * dy[pixel, c].
 template <class T>
-void depthwise_backward_weights(const ConvShape& s, const T* x, const T* dy, T* dw, bool add) {
-  const WindowAxis &D = s.window.depth(), &H = s.window.height(), &W = s.window.width();
-  const Index c = s.in_channels(), size = s.window.taps() * c, lines = s.window.batch * D.out * H.out;
+void depthwise_weights(const Window& window, Index channels, Index planes, const T* x, const T* dy, T* dw,
+                       bool add) {
+  const WindowAxis &D = window.depth(), &H = window.height(), &W = window.width();
+  const Index step = planes * channels, size = window.taps() * step, lines = window.batch * D.out * H.out;
   constexpr Index most_blocks = 16;
   const Index least = std::max<Index>(1, depthwise_task_products / std::max<Index>(1, size * W.out));
   const Index grain = std::max(least, (lines + most_blocks - 1) / most_blocks);
@@ -186,15 +191,22 @@ void depthwise_backward_weights(const ConvShape& s, const T* x, const T* dy, T* 
             const auto [first, last] = readers(W, tw);
             if (first >= last) continue;
             const Index row = (n * D.in + D.first(d) + td * D.dilation) * H.in + H.first(h) + th * H.dilation;
-            depthwise_line(last - first, c, x + (row * W.in + W.first(first) + tw * W.dilation) * c,
-                           W.stride * c, dy + (line * W.out + first) * c,
-                           sum + ((td * H.kernel + th) * W.kernel + tw) * c);
+            const T* const from = x + (row * W.in + W.first(first) + tw * W.dilation) * step;
+            T* const to = sum + ((td * H.kernel + th) * W.kernel + tw) * step;
+            for (Index plane = 0; plane < step; plane += channels)
+              depthwise_line(last - first, channels, from + plane, W.stride * step,
+                             dy + (line * W.out + first) * channels, to + plane);
           }
     }
   });
   if (!add) std::fill_n(dw, size, T(0));
   for (Index block = 0; block < blocks; ++block)
     for (Index i = 0; i < size; ++i) dw[i] = dw[i] + partial[block * size + i];
+}
+
+template <class T>
+void depthwise_backward_weights(const ConvShape& s, const T* x, const T* dy, T* dw, bool add) {
+  depthwise_weights(s.window, s.in_channels(), 1, x, dy, dw, add);
 }
 
 }  // namespace wengert::inline WENGERT_ISA::kernels::detail
