@@ -32,6 +32,8 @@
 #include <wengert/ops/norm.hpp>
 #include <wengert/ops/pad.hpp>
 #include <wengert/ops/pixel_shuffle.hpp>
+#include <wengert/ops/pool.hpp>
+#include <wengert/ops/pool_adaptive.hpp>
 #include <wengert/ops/reduce.hpp>
 #include <wengert/ops/select.hpp>
 #include <wengert/ops/softmax.hpp>

@@ -133,6 +133,7 @@ void arg_extreme(const ReduceView& v, const T* x, Index* place, T* value = nullp
 /// dx[o, place[o, i], i] += dy[o, i], into zeros unless `add`.
 template <Scalar T>
 void arg_spread(const ReduceView& v, const Index* place, const T* dy, T* dx, bool add) {
+  if (v.outputs() == 0) return;
   const Index inner = v.inner, size = v.reduce * inner;
   const bool zero_by_row =
       !add && size <= fold_grain;  // while the row is near; longer ones on several threads

@@ -9,5 +9,6 @@
 #include <wengert/nn/linear.hpp>
 #include <wengert/nn/module.hpp>
 #include <wengert/nn/norm.hpp>
+#include <wengert/nn/pool.hpp>
 #include <wengert/nn/sequential.hpp>
 #include <wengert/nn/upsample.hpp>
