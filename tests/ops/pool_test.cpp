@@ -151,6 +151,27 @@ TEST(MaxPool, TheFirstOfTiesTakesTheGradientInEveryChannel) {
   }
 }
 
+// Gradients of 32 MiB and more are stored past the caches.
+TEST(Pool, GradientsLargerThanTheCachesAreTheSame) {
+  Tensor<float> x = noisy<float>({1, 726, 726, 16}, 5, 4);
+  ASSERT_GE(x.size() * Index{sizeof(float)}, kernels::stream_least_bytes);
+  x.requires_grad(true);
+  GradStore grads;
+  const Tensor<float> y = max_pool2d(x, {.kernel = 2, .stride = 3});  // holes: some pixels get nothing
+  const Tensor<float> dy = noisy<float>(y.shape(), 9, 64);
+  backward(y, dy, grads);
+  EXPECT_TRUE(grads[x].to_vector() == walked(x.detach(), dy, 2, 3, 0));
+  grads.zero();
+  backward(avg_pool2d(x, {.kernel = 2, .stride = 3}), dy, grads);
+  const Tensor<float> dx = grads[x];
+  for (const Index h : {0, 1, 2, 3, 363, 724})
+    for (const Index w : {0, 4, 5, 700})
+      for (const Index c : {0, 15}) {
+        const float expected = h % 3 == 2 || w % 3 == 2 ? 0 : dy.at(0, h / 3, w / 3, c) / 4;
+        EXPECT_EQ(dx.at(0, h, w, c), expected) << h << ", " << w << ", " << c;
+      }
+}
+
 TEST(MaxPool, SavesOneByteAnOutputAndNothingWithoutGradient) {
   Tensor<float> x = noisy<float>({4, 32, 32, 16});
   x.requires_grad(true);

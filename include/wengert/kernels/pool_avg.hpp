@@ -1,8 +1,7 @@
 // The mean of each window of an image, and its gradient: vectors over channels. Floor: kernels.
 #pragma once
 
-#include <wengert/kernels/pool_window.hpp>
-#include <wengert/kernels/reduce.hpp>
+#include <wengert/kernels/pool_gather.hpp>
 
 namespace wengert::inline WENGERT_ISA::kernels {
 
@@ -35,24 +34,6 @@ WENGERT_INLINE void avg_window(const PoolTables::View& v, const T* x, const Pool
     store_n(total[r] / divisor, y + r * V::lanes, registers > 1 ? V::lanes : n);
 }
 
-/// dx (+)= the sum of dy * scale over `count` windows.
-template <int count, Scalar T>
-WENGERT_INLINE void avg_spread(const Index* from, const T* scale, Index channels, const T* dy, T* dx,
-                               bool add) noexcept {
-  using V = Vec<T>;
-  const auto step = [=](Index c, Index n) WENGERT_INLINE_LAMBDA {
-    V sum = V::broadcast(T(0));
-    if (add) sum = load_n(dx + c, n);
-    for (int i = 0; i < count; ++i) {
-      sum = fma(load_n(dy + from[i] + c, n), V::broadcast(scale[i]), sum);
-    }
-    store_n(sum, dx + c, n);
-  };
-  Index c = 0;
-  for (; c + V::lanes <= channels; c += V::lanes) step(c, V::lanes);
-  if (c < channels) step(c, channels - c);
-}
-
 }  // namespace detail
 
 /// y = the sum of each window divided by its count. No dilation.
@@ -82,48 +63,14 @@ void avg_pool(const PoolWindow& window, const T* x, T* y) {
 /// dx[i] (+)= the sum of dy / count over the windows that cover i.
 template <Scalar T>
 void avg_pool_vjp(const PoolWindow& window, const T* dy, T* dx, bool add) {
-  const PoolTables tables(window, true);
-  const auto body = [=, v = tables.view()](Index row, Index begin, Index end) {
-    const Index image = row / (v.in[0] * v.in[1]), d = row / v.in[1] % v.in[0], h = row % v.in[1];
-    const T* g = dy + image * v.outputs() * v.channels;
-    for (Index w = begin; w < end; ++w) {
-      T* to = dx + (row * v.in[2] + w) * v.channels;
-      constexpr int most = 4;
-      Index from[most];
-      T scale[most];
-      int count = 0;
-      bool adds = add;
-      const auto flush = [&]() WENGERT_INLINE_LAMBDA {
-        switch (count) {
-          case 1:
-            detail::avg_spread<1>(from, scale, v.channels, g, to, adds);
-            break;
-          case 2:
-            detail::avg_spread<2>(from, scale, v.channels, g, to, adds);
-            break;
-          case 3:
-            detail::avg_spread<3>(from, scale, v.channels, g, to, adds);
-            break;
-          case 4:
-            detail::avg_spread<4>(from, scale, v.channels, g, to, adds);
-            break;
-          default:
-            if (!adds) std::fill(to, to + v.channels, T(0));
-        }
-        count = 0;
-        adds = true;
-      };
-      detail::for_pool_windows(v, d, h, w, [&](Index od, Index oh, Index ow, Index) WENGERT_INLINE_LAMBDA {
-        if (count == most) flush();
-        from[count] = ((od * v.out[1] + oh) * v.out[2] + ow) * v.channels;
-        scale[count++] = static_cast<T>(
-            T(1) / static_cast<T>(v.span[0][od].count * v.span[1][oh].count * v.span[2][ow].count));
-      });
-      flush();
-    }
-  };
-  const PoolTables::View v = tables.view();
-  detail::for_pool_rows(v.batch * v.in[0] * v.in[1], v.in[2], 4 * v.channels, body);
+  using V = Vec<T>;
+  const Index image_size = window.window.outputs() * window.window.channels;
+  pool_gather(window, dx, add, [=](Index image, const PoolTerm* terms) WENGERT_INLINE_LAMBDA {
+    return [=, g = dy + image * image_size](int i, Index c, Index n) WENGERT_INLINE_LAMBDA {
+      const T share = static_cast<T>(T(1) / static_cast<T>(terms[i].count));
+      return load_n(g + terms[i].from + c, n) * V::broadcast(share);
+    };
+  });
 }
 
 }  // namespace wengert::inline WENGERT_ISA::kernels

@@ -1,9 +1,8 @@
 // The largest element of each window of an image, and its gradient: vectors over channels. Floor: kernels.
 #pragma once
 
+#include <wengert/kernels/pool_gather.hpp>
 #include <wengert/kernels/pool_place.hpp>
-#include <wengert/kernels/pool_window.hpp>
-#include <wengert/kernels/reduce.hpp>
 
 namespace wengert::inline WENGERT_ISA::kernels {
 
@@ -59,25 +58,6 @@ WENGERT_INLINE void max_window(const PoolTables::View& v, const T* x, const Pool
   }
 }
 
-/// dx (+)= the dy of up to `count` windows whose place is the tap that reads this input.
-template <int count, Scalar T, class Place>
-WENGERT_INLINE void max_spread(const Index* from, const Index* tap, Index channels, const T* dy,
-                               const Place* place, T* dx, bool add) noexcept {
-  using V = Vec<T>;
-  const auto step = [=](Index c, Index n) WENGERT_INLINE_LAMBDA {
-    V sum = V::broadcast(T(0));
-    if (add) sum = load_n(dx + c, n);
-    for (int i = 0; i < count; ++i) {
-      const Index at = from[i] + c;
-      sum += where(places_equal<T>(place + at, n, tap[i]), load_n(dy + at, n), V::broadcast(T(0)));
-    }
-    store_n(sum, dx + c, n);
-  };
-  Index c = 0;
-  for (; c + V::lanes <= channels; c += V::lanes) step(c, V::lanes);
-  if (c < channels) step(c, channels - c);
-}
-
 }  // namespace detail
 
 /// y = the largest element of each window, NaN if there is one, -inf of none; `place`, unless of void, gets
@@ -111,47 +91,15 @@ void max_pool(const PoolWindow& window, const T* x, T* y, Place* place) {
 /// dx[i] (+)= the sum of dy over the windows that i won.
 template <Scalar T, class Place>
 void max_pool_vjp(const PoolWindow& window, const T* dy, const Place* place, T* dx, bool add) {
-  const PoolTables tables(window, true);
-  const auto body = [=, v = tables.view()](Index row, Index begin, Index end) {
-    const Index image = row / (v.in[0] * v.in[1]), d = row / v.in[1] % v.in[0], h = row % v.in[1];
-    const T* g = dy + image * v.outputs() * v.channels;
-    const Place* at = place + image * v.outputs() * v.channels;
-    for (Index w = begin; w < end; ++w) {
-      T* to = dx + (row * v.in[2] + w) * v.channels;
-      constexpr int most = 4;
-      Index from[most], tap[most];
-      int count = 0;
-      bool adds = add;
-      const auto flush = [&]() WENGERT_INLINE_LAMBDA {
-        switch (count) {
-          case 1:
-            detail::max_spread<1>(from, tap, v.channels, g, at, to, adds);
-            break;
-          case 2:
-            detail::max_spread<2>(from, tap, v.channels, g, at, to, adds);
-            break;
-          case 3:
-            detail::max_spread<3>(from, tap, v.channels, g, at, to, adds);
-            break;
-          case 4:
-            detail::max_spread<4>(from, tap, v.channels, g, at, to, adds);
-            break;
-          default:
-            if (!adds) std::fill(to, to + v.channels, T(0));
-        }
-        count = 0;
-        adds = true;
-      };
-      detail::for_pool_windows(v, d, h, w, [&](Index od, Index oh, Index ow, Index t) WENGERT_INLINE_LAMBDA {
-        if (count == most) flush();
-        from[count] = ((od * v.out[1] + oh) * v.out[2] + ow) * v.channels;
-        tap[count++] = t;
-      });
-      flush();
-    }
-  };
-  const PoolTables::View v = tables.view();
-  detail::for_pool_rows(v.batch * v.in[0] * v.in[1], v.in[2], 4 * v.channels, body);
+  using V = Vec<T>;
+  const Index image_size = window.window.outputs() * window.window.channels;
+  pool_gather(window, dx, add, [=](Index image, const PoolTerm* terms) WENGERT_INLINE_LAMBDA {
+    return [=, g = dy + image * image_size, p = place + image * image_size](int i, Index c,
+                                                                            Index n) WENGERT_INLINE_LAMBDA {
+      const Index at = terms[i].from + c;
+      return where(detail::places_equal<T>(p + at, n, terms[i].tap), load_n(g + at, n), V::broadcast(T(0)));
+    };
+  });
 }
 
 }  // namespace wengert::inline WENGERT_ISA::kernels

@@ -79,10 +79,15 @@ WENGERT_INLINE Mask<T> places_equal(const Byte* p, Index n, Index tap) noexcept 
   using Reg [[maybe_unused]] = typename Mask<T>::Reg;
   [[maybe_unused]] constexpr auto lanes = static_cast<std::size_t>(Vec<T>::lanes);
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
-  const __mmask16 in = static_cast<__mmask16>((1u << static_cast<unsigned>(n)) - 1u);
-  const __m128i bytes = _mm_maskz_loadu_epi8(in, p);
-  const __mmask16 same = _mm_mask_cmpeq_epi8_mask(in, bytes, _mm_set1_epi8(static_cast<char>(tap)));
-  return Reg(static_cast<typename Reg::register_type>(same));
+  const __m128i wanted = _mm_set1_epi8(static_cast<char>(tap));
+  __m128i bytes;
+  if (n < Vec<T>::lanes)
+    bytes = _mm_maskz_loadu_epi8(static_cast<__mmask16>((1u << static_cast<unsigned>(n)) - 1u), p);
+  else if constexpr (std::same_as<T, float>)
+    bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  else
+    bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
+  return Reg(static_cast<typename Reg::register_type>(_mm_cmpeq_epi8_mask(bytes, wanted)));
 #elif defined(__AVX2__) && !defined(__AVX512F__)
   alignas(16) Byte near[16] = {};
   if (n == Vec<T>::lanes)

@@ -4,7 +4,6 @@
 
 #include <wengert/base/window.hpp>
 #include <wengert/kernels/parallel.hpp>
-#include <wengert/kernels/simd.hpp>
 
 namespace wengert::inline WENGERT_ISA::kernels {
 
@@ -43,6 +42,7 @@ class PoolTables {
     Index in[3], out[3], kernel[3], dilation[3];
     const PoolSpan* span[3];
     const PoolCover* cover[3];  // null unless asked for
+    Index overlap = 1;          // at most so many windows cover one input
 
     Index inputs() const noexcept { return in[0] * in[1] * in[2]; }
     Index outputs() const noexcept { return out[0] * out[1] * out[2]; }
@@ -85,18 +85,20 @@ class PoolTables {
     return {first, begin, end, count_padding ? padded : end - begin};
   }
   // Both ends of a window, holes between dilated taps included, grow with o: one sweep.
-  void fill_covers(int axis, PoolCover* cover) const noexcept {
+  void fill_covers(int axis, PoolCover* cover) noexcept {
     const PoolSpan* span = view_.span[axis];
     const Index out = view_.out[axis], step = view_.dilation[axis];
     const auto end_of = [=, kernel = view_.kernel[axis]](const PoolSpan& s) {
       return step == 1 ? s.first + s.end : s.first + (kernel - 1) * step + 1;
     };
-    Index lo = 0, hi = 0;
+    Index lo = 0, hi = 0, most = 0;
     for (Index i = 0; i < view_.in[axis]; ++i) {
       while (lo < out && end_of(span[lo]) <= i) ++lo;
       while (hi < out && span[hi].first <= i) ++hi;
       cover[i] = {lo, std::max(lo, hi)};
+      most = std::max(most, hi - lo);
     }
+    view_.overlap *= most;
   }
 
   Scratch<PoolSpan> spans_;
@@ -106,7 +108,7 @@ class PoolTables {
 
 namespace detail {
 
-inline constexpr Index pool_grain = 16 * 1024;  // element visits a block: about 3 us
+inline constexpr Index pool_grain = 128 * 1024;  // element visits a block: about 3 us
 
 /// Calls `body(row, begin, end)` for pieces of the rows of an image's last spatial axis, `width` pixels each;
 /// `cost` element visits a pixel.
@@ -122,29 +124,6 @@ void for_pool_rows(Index rows, Index width, Index cost, Body body) {
       body(j / pieces, from, std::min(width, from + piece));
     }
   });
-}
-
-/// Calls `visit(window, tap)` for each window that covers the input (d, h, w), in row-major order of windows:
-/// its number within the image, and the number of the tap that reads the input.
-template <class Visit>
-WENGERT_INLINE void for_pool_windows(const PoolTables::View& v, Index d, Index h, Index w, Visit visit) {
-  const auto tap = [&v](int axis, Index o, Index i) WENGERT_INLINE_LAMBDA {
-    const Index far = i - v.span[axis][o].first, step = v.dilation[axis];
-    if (step == 1) return far;
-    return far % step == 0 ? far / step : Index{-1};
-  };
-  for (Index od = v.cover[0][d].begin; od < v.cover[0][d].end; ++od) {
-    const Index td = tap(0, od, d);
-    if (td < 0) continue;
-    for (Index oh = v.cover[1][h].begin; oh < v.cover[1][h].end; ++oh) {
-      const Index th = tap(1, oh, h);
-      if (th < 0) continue;
-      for (Index ow = v.cover[2][w].begin; ow < v.cover[2][w].end; ++ow) {
-        const Index tw = tap(2, ow, w);
-        if (tw >= 0) visit(od, oh, ow, (td * v.kernel[1] + th) * v.kernel[2] + tw);
-      }
-    }
-  }
 }
 
 }  // namespace detail
