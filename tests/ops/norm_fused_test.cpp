@@ -213,6 +213,45 @@ TEST(FusedBatchNorm, RefusesALeafAmongTheRunningStatistics) {
       "is (2, 3); expected constants; call requires_grad(false) on them");
 }
 
+TEST(FusedNorm, WritesLargeOutputsLikeSmallOnes) {
+  // 17 MB, beyond what is written through the cache; in evaluation rows do not depend on each other.
+  const Index rows = 4200, columns = 1024, some = 10;
+  Tensor<float> x = leaf(noisy<float>({rows, columns}, 0, 1)),
+                r = leaf(noisy<float>({rows, columns}, 0, 1, 3));
+  Tensor<float> mean = noisy<float>({columns}, 0, 1), var = filled<float>({columns}, 2);
+  const Tensor<float> dy = noisy<float>({rows, columns}, 0, 1, 5);
+  const auto part = [&](const Tensor<float>& t) {
+    const auto from = t.data() + (rows - some) * columns;
+    return Tensor<float>(Shape{some, columns}, std::vector<float>(from, from + some * columns));
+  };
+  const BatchNormOptions eval{.training = false};
+  const auto run = [&](const Tensor<float>& a, const Tensor<float>& b, const Tensor<float>& seed) {
+    std::vector<Tensor<float>> out;
+    for (const bool with_residual : {false, true}) {
+      GradStore grads;
+      const Tensor<float> y = with_residual ? batch_norm_add_relu(a, b, nullptr, nullptr, &mean, &var, eval)
+                                            : batch_norm_relu(a, nullptr, nullptr, &mean, &var, eval);
+      backward(y, seed, grads);
+      out.push_back(y.detach());
+      for (const auto& t : {a, b})
+        if (grads.find(t)) out.push_back(grads[t]);
+    }
+    return out;
+  };
+  const auto whole = run(x, r, dy), few = run(leaf(part(x)), leaf(part(r)), part(dy));
+  ASSERT_EQ(whole.size(), few.size());
+  for (std::size_t k = 0; k < few.size(); ++k) EXPECT_EQ(part(whole[k]).to_vector(), few[k].to_vector()) << k;
+  // In training all rows come in pairs of +-1, so that y is +-1 / sqrt(1 + eps) and dx is 0 for a constant
+  // dy.
+  for (Index i = 0; i < x.size(); ++i) x.mutable_data()[i] = (i / columns) % 2 == 0 ? 1.0f : -1.0f;
+  GradStore grads;
+  const Tensor<float> y = batch_norm(x, nullptr, nullptr, nullptr, nullptr);
+  for (const float v : y.span()) ASSERT_NEAR(std::abs(v), 1 / std::sqrt(1 + 1e-5), 1e-6);
+  backward(y, filled<float>({rows, columns}, 1), grads);
+  const Tensor<float> dx = grads[x];
+  for (const float v : dx.span()) ASSERT_NEAR(v, 0, 1e-6);
+}
+
 TEST(FusedNorm, GivesTheSameBitsAtAnyNumberOfThreads) {
   const auto run = [](int threads, Index samples, Index side, Index channels) {
     set_num_threads(threads);

@@ -151,13 +151,18 @@ template <NormEnd End, class T>
 void normalise(Index rows, Index columns, RowMatrix<T> x, const T* mean, NormLine<T> line,
                RowMatrix<T> residual, T* y) {
   using V = Vec<T>;
+  const bool past_cache = detail::streams(rows, columns, y);
   for_rows_with<T, 3>(rows, columns, {mean, line.slope, line.shift},
                       [=](auto io, Index r, Index c, const std::array<V, 3>& p) WENGERT_INLINE_LAMBDA {
                         V v = fma(io.load(x.data + r * x.stride + c) - p[0], p[1], p[2]);
                         if constexpr (End == NormEnd::add_relu)
                           v += io.load(residual.data + r * residual.stride + c);
                         if constexpr (End != NormEnd::none) v = max_or_second(V(T(0)), v);
-                        io.store(y + r * columns + c, v);
+                        T* const to = y + r * columns + c;
+                        if (past_cache)
+                          io.stream(to, v);
+                        else
+                          io.store(to, v);
                       });
 }
 

@@ -79,6 +79,7 @@ template <NormEnd End, class T>
 void normalise_vjp(Index rows, Index columns, RowMatrix<T> x, const T* mean, NormSlopes<T> s,
                    NormMask<T> mask, const T* dy, SumTarget<T> dx) {
   using V = Vec<T>;
+  const bool past_cache = !dx.add && dx.data != dy && detail::streams(rows, columns, dx.data);
   const auto write = [=](auto io, Index r, Index c, V mean_c, V of_dy, V of_x, V constant, V slope, V shift)
                          WENGERT_INLINE_LAMBDA {
                            const Index at = r * columns + c;
@@ -86,7 +87,10 @@ void normalise_vjp(Index rows, Index columns, RowMatrix<T> x, const T* mean, Nor
                            const V g = detail::masked<End>(io, io.load(dy + at), d, slope, shift, mask.y, at);
                            const V v = fma(of_dy, g, fma(d, of_x, constant));
                            T* const to = dx.data + at;
-                           io.store(to, dx.add ? io.load(to) + v : v);
+                           if (past_cache)
+                             io.stream(to, v);
+                           else
+                             io.store(to, dx.add ? io.load(to) + v : v);
                          };
   if constexpr (End == NormEnd::relu)
     for_rows_with<T, 6>(rows, columns, {mean, s.of_dy, s.of_x, s.constant, mask.slope, mask.shift},

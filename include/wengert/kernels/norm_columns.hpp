@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
+#include <cstdint>
 
 #include <wengert/kernels/parallel.hpp>
 #include <wengert/kernels/vec.hpp>
@@ -26,12 +28,42 @@ struct SumTarget {
 
 namespace detail {
 
+/// Outputs of at least this size are written past the cache, which could not keep them.
+inline constexpr Index stream_bytes = Index{16} << 20;
+
+/// Whether the rows of y, of `columns` elements each, are large and aligned enough for `stream`.
+template <class T>
+bool streams(Index rows, Index columns, const T* y) {
+  return rows * columns * Index{sizeof(T)} >= stream_bytes && columns % Vec<T>::lanes == 0 &&
+         reinterpret_cast<std::uintptr_t>(y) % 64 == 0;
+}
+
+/// Stores past the cache: saves reading the line first. p is aligned to the register; `stream_fence` follows.
+template <class T>
+WENGERT_INLINE void stream(T* p, Vec<T> v) noexcept {
+  WENGERT_KEEP_BRANCH();
+#if defined(__AVX512F__)
+  if constexpr (std::same_as<T, float>) return _mm512_stream_ps(p, v.v);
+  if constexpr (std::same_as<T, double>) return _mm512_stream_pd(p, v.v);
+#elif defined(__AVX__)
+  if constexpr (std::same_as<T, float>) return _mm256_stream_ps(p, v.v);
+  if constexpr (std::same_as<T, double>) return _mm256_stream_pd(p, v.v);
+#endif
+  v.store(p);
+}
+inline void stream_fence() noexcept {
+#if defined(__AVX__)
+  _mm_sfence();
+#endif
+}
+
 /// Loads and stores of a whole Vec, or of its first `n` lanes; `keep` makes the other lanes 0.
 template <class T>
 struct WholeVec {
   WENGERT_INLINE Vec<T> keep(Vec<T> v) const noexcept { return v; }
   WENGERT_INLINE Vec<T> load(const T* p) const noexcept { return Vec<T>::load(p); }
   WENGERT_INLINE void store(T* p, Vec<T> v) const noexcept { v.store(p); }
+  WENGERT_INLINE void stream(T* p, Vec<T> v) const noexcept { detail::stream(p, v); }
 };
 template <class T>
 struct PartVec {
@@ -43,6 +75,7 @@ struct PartVec {
   }
   WENGERT_INLINE Vec<T> load(const T* p) const noexcept { return Vec<T>::load_partial(p, n); }
   WENGERT_INLINE void store(T* p, Vec<T> v) const noexcept { v.store_partial(p, n); }
+  WENGERT_INLINE void stream(T* p, Vec<T> v) const noexcept { store(p, v); }
 };
 
 /// Calls `f(io, i)` for the vectors that cover elements [begin, end); `io` is a WholeVec or, last, a PartVec.
@@ -56,14 +89,17 @@ WENGERT_INLINE void over_vectors(Index begin, Index end, F f) {
 
 /// A matrix cut into blocks of rows and bands of columns, by its size alone.
 struct Grid {
-  static constexpr Index block_elements = 1 << 14, band_columns = 512, most_rows = 1024;
+  static constexpr Index block_elements = 1 << 14, most_block_elements = 1 << 16, wanted_pieces = 64;
+  static constexpr Index band_columns = 512, most_rows = 1024;
   Index rows, columns, band, block, bands, blocks;
 
   Grid(Index rows_, Index columns_)
       : rows(rows_),
         columns(columns_),
         band(std::clamp<Index>(columns_, 1, band_columns)),
-        block(std::min(most_rows, block_elements / band)),
+        block(std::min(
+            most_rows,
+            std::clamp(rows_ * columns_ / wanted_pieces, block_elements, most_block_elements) / band)),
         bands((columns_ + band - 1) / band),
         blocks((rows_ + block - 1) / block) {}
 
@@ -73,9 +109,22 @@ struct Grid {
   /// Calls `f(piece)` for every block of every band, on all threads.
   template <class F>
   void for_each(F f) const {
+    visit(f, false);
+  }
+  /// As above from the last piece to the first: a pass that follows another finds the end in the cache.
+  template <class F>
+  void for_each_backwards(F f) const {
+    visit(f, true);
+  }
+
+ private:
+  template <class F>
+  void visit(F f, bool backwards) const {
     const Grid g = *this;
-    parallel_for(g.bands * g.blocks, 1, [g, f](Index begin, Index end) {
-      for (Index t = begin; t < end; ++t) {
+    const Index pieces = g.bands * g.blocks;
+    parallel_for(pieces, 1, [=](Index begin, Index end) {
+      for (Index i = begin; i < end; ++i) {
+        const Index t = backwards ? pieces - 1 - i : i;
         const Index b = t / g.bands, c = t % g.bands;
         f(Piece{b, b * g.block, std::min(g.rows, (b + 1) * g.block), c * g.band,
                 std::min(g.columns, (c + 1) * g.band)});
@@ -162,7 +211,7 @@ void column_sums(Index rows, Index columns, Term term, const std::array<SumTarge
 template <class T, std::size_t P, class F>
 void for_rows_with(Index rows, Index columns, const std::array<const T*, P>& parameters, F f) {
   if (columns == 0) return;
-  detail::Grid(rows, columns).for_each([=](const detail::Grid::Piece& piece) {
+  detail::Grid(rows, columns).for_each_backwards([=](const detail::Grid::Piece& piece) {
     const auto load = [&](auto io, Index c) WENGERT_INLINE_LAMBDA {
       std::array<Vec<T>, P> p;
       for (std::size_t k = 0; k < P; ++k) p[k] = io.load(parameters[k] + c);
@@ -181,6 +230,7 @@ void for_rows_with(Index rows, Index columns, const std::array<const T*, P>& par
     for (; r < piece.row_end; ++r)
       detail::over_vectors<T>(piece.column_begin, piece.column_end,
                               [&](auto io, Index c) WENGERT_INLINE_LAMBDA { f(io, r, c, load(io, c)); });
+    detail::stream_fence();
   });
 }
 
