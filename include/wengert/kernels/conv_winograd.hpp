@@ -1,0 +1,272 @@
+// Winograd's convolution for 3 x 3 taps with stride 1: tiles of the image and the weights are mapped to
+// points, where a convolution is a product of matrices at each point, (M + 2)^2 of them for M^2 outputs
+// instead of 9 M^2. Forward and backward to the input here, to the weights in conv_winograd_weights.hpp.
+// Floor: kernels.
+#pragma once
+
+#include <wengert/kernels/conv_direct.hpp>
+#include <wengert/kernels/conv_winograd_transform.hpp>
+
+namespace wengert::inline WENGERT_ISA::kernels::detail {
+
+/// Patches of `size` x `size` pixels of one image after another: patch (i, j) begins at pixel (i * step -
+/// before).
+struct WinogradPatches {
+  Index batch, height, width;  // of the images
+  Index rows, columns;         // of patches in an image
+  Index step, before_height, before_width;
+
+  Index total() const noexcept { return batch * rows * columns; }
+};
+
+/// v[point][patch - first][c] = f along both axes of patches begin .. end - 1 of x, zeros outside the image.
+/// `edge` has room for a patch; `count` patches lie between two points.
+template <int In, int Out, class T, class F>
+void map_patches(const WinogradPatches& p, Index channels, const T* x, Index begin, Index end, Index first,
+                 Index count, T* v, T* edge, F f) {
+  using V = Vec<T>;
+  for (Index patch = begin; patch < end; ++patch) {
+    const Index n = patch / p.columns / p.rows;
+    const Index h = patch / p.columns % p.rows * p.step - p.before_height;
+    const Index w = patch % p.columns * p.step - p.before_width;
+    const T* from = x + ((n * p.height + h) * p.width + w) * channels;
+    Index row = p.width * channels;
+    if (h < 0 || w < 0 || h + In > p.height || w + In > p.width) {
+      const Index left = std::clamp<Index>(-w, 0, In), right = std::clamp<Index>(p.width - w, left, In);
+      for (Index r = 0; r < In; ++r) {
+        T* const line = edge + r * In * channels;
+        const bool inside = h + r >= 0 && h + r < p.height;
+        std::fill_n(line, (inside ? left : Index{In}) * channels, T(0));
+        if (!inside) continue;
+        std::copy_n(from + r * row + left * channels, (right - left) * channels, line + left * channels);
+        std::fill_n(line + right * channels, (In - right) * channels, T(0));
+      }
+      from = edge;
+      row = In * channels;
+    }
+    T* const to = v + (patch - first) * channels;
+    for_vectors<T>(channels, [=](Index c, auto load, auto store) WENGERT_INLINE_LAMBDA {
+      V in[In][In], out[Out][Out];
+#pragma GCC unroll 6
+      for (int r = 0; r < In; ++r)
+#pragma GCC unroll 6
+        for (int s = 0; s < In; ++s) in[r][s] = load(from + r * row + s * channels + c);
+      transform_both<In, Out>(in, out, f);
+#pragma GCC unroll 6
+      for (int r = 0; r < Out; ++r)
+#pragma GCC unroll 6
+        for (int s = 0; s < Out; ++s) store(out[r][s], to + (r * Out + s) * count * channels + c);
+    });
+  }
+}
+
+/// How many patches are in work at once: as many as fit the L2 cache with what they are mapped to, but enough
+/// that each product has more arithmetic than reading of weights.
+template <class T>
+Index winograd_block(Index patches, Index points, Index in, Index out) noexcept {
+  constexpr Index cache = 1 << 20, most = 16 << 20;
+  const Index each = points * (in + out) * Index{sizeof(T)};
+  const Index wanted =
+      std::clamp<Index>(std::max(cache / each, in * out / (in + out)), 1, std::max<Index>(1, most / each));
+  const Index blocks = std::max<Index>(1, (patches + wanted - 1) / wanted);
+  return std::max<Index>(1, (patches + blocks - 1) / blocks);
+}
+
+template <int M, SimdScalar T>
+class WinogradProduct {
+ public:
+  using Axis = WinogradAxis<M>;
+  static constexpr Index points = Axis::points * Axis::points;
+  static constexpr Index width = Tile<T>::width;
+
+  /// out (batch, height, width, columns) from in (.., .., .., rows), read from `before` pixels ahead of each
+  /// output.
+  WinogradProduct(Index batch, Index rows, Index columns, const WindowAxis& h, const WindowAxis& w,
+                  const Epilogue<T>& epilogue)
+      : patches_{batch, h.in, w.in, (h.out + M - 1) / M, (w.out + M - 1) / M, M, h.before, w.before},
+        out_height_(h.out),
+        out_width_(w.out),
+        rows_(rows),
+        columns_(columns),
+        epilogue_(epilogue),
+        panels_((columns + width - 1) / width, Tile<T>::vectors),
+        steps_(rows, Blocking<T>::steps),
+        stride_(panels_.total * width),
+        block_(winograd_block<T>(patches_.total(), points, rows, stride_)) {
+    for (Index r = 0; r < most_tile_rows<T>; ++r) {
+      in_at_[r] = r * rows_;
+      out_at_[r] = r * stride_;
+    }
+  }
+
+  Index weights_size() const noexcept { return points * stride_ * rows_; }
+  Index work_size() const noexcept { return block_ * points * (rows_ + stride_) + edge_size(); }
+
+  /// w: 9 taps, `tap` apart, of rows x columns, rows `row` apart.
+  void run(const T* in, const T* w, Index tap, Index row, T* out) {
+    const Scratch<T> weights(weights_size());
+    map_weights(w, tap, row, weights.data());
+    const Index total = patches_.total(), blocks = total == 0 ? 0 : (total + block_ - 1) / block_;
+    constexpr Index many = 8;
+    if (blocks >= many) {
+      parallel_for_scratch<T>(blocks, 1, work_size(), [&](Index begin, Index end, T* v) {
+        for (Index i = begin; i < end; ++i) run_block(i, in, weights.data(), v, out);
+      });
+      return;
+    }
+    // Few blocks: the threads share each step of one.
+    const Index grain = std::max<Index>(1, Blocking<T>::copies / (points * (rows_ + stride_)));
+    const Scratch<T> work(work_size());
+    for (Index i = 0; i < blocks; ++i) {
+      const Index first = i * block_, count = std::min(block_, total - first);
+      T *const v = work.data(), *const x = v + block_ * points * rows_;
+      parallel_for_scratch<T>(count, grain, edge_size(), [&](Index begin, Index end, T* edge) {
+        map_in(first + begin, first + end, first, count, in, v, edge);
+      });
+      const Index products = count * rows_ * Tile<T>::columns;
+      parallel_for(points * panels_.count, std::max<Index>(1, Blocking<T>::task_products / products),
+                   [&](Index begin, Index end) {
+                     for (Index k = begin; k < end; ++k)
+                       multiply(k / panels_.count, k % panels_.count, count, v, weights.data(), x);
+                   });
+      parallel_for(count, grain, [&](Index begin, Index end) {
+        map_out(first + begin, first + end, first, count, x, out);
+      });
+    }
+  }
+
+ private:
+  Index edge_size() const noexcept { return Axis::points * Axis::points * rows_; }
+
+  void run_block(Index i, const T* in, const T* weights, T* v, T* out) const {
+    const Index first = i * block_, count = std::min(block_, patches_.total() - first);
+    T *const x = v + block_ * points * rows_, *const edge = x + block_ * points * stride_;
+    map_in(first, first + count, first, count, in, v, edge);
+    for (Index point = 0; point < points; ++point)
+      for (Index j = 0; j < panels_.count; ++j) multiply(point, j, count, v, weights, x);
+    map_out(first, first + count, first, count, x, out);
+  }
+
+  void map_in(Index begin, Index end, Index first, Index count, const T* in, T* v, T* edge) const {
+    map_patches<Axis::points, Axis::points>(patches_, rows_, in, begin, end, first, count, v, edge,
+                                            [](const auto& d, auto& o)
+                                                WENGERT_INLINE_LAMBDA { Axis::input(d, o); });
+  }
+
+  /// u[point][panel][row][column of the panel], zeros beyond the columns.
+  void map_weights(const T* w, Index tap, Index row, T* u) const {
+    using V = Vec<T>;
+    const Index grain = std::max<Index>(1, Blocking<T>::copies / (points * Tile<T>::columns));
+    parallel_for(panels_.count * rows_, grain, [=, this](Index begin, Index end) {
+      for (Index i = begin; i < end; ++i) {
+        const Index j = i / rows_, c = i % rows_, size = panels_.size(j) * width;
+        for (Index k = 0; k < size; k += width) {
+          const Index column = panels_.begin(j) * width + k, valid = std::min(width, columns_ - column);
+          V g[3][3], out[Axis::points][Axis::points];
+#pragma GCC unroll 3
+          for (int r = 0; r < 3; ++r)
+#pragma GCC unroll 3
+            for (int s = 0; s < 3; ++s)
+              g[r][s] = V::load_partial(w + (r * 3 + s) * tap + c * row + column, valid);
+          transform_both<3, Axis::points>(
+              g, out, [](const auto& a, auto& b) WENGERT_INLINE_LAMBDA { Axis::weights(a, b); });
+          T* const to = u + panels_.begin(j) * width * rows_ + c * size + k;
+#pragma GCC unroll 6
+          for (int r = 0; r < Axis::points; ++r)
+#pragma GCC unroll 6
+            for (int s = 0; s < Axis::points; ++s)
+              out[r][s].store(to + (r * Axis::points + s) * stride_ * rows_);
+        }
+      }
+    });
+  }
+
+  /// x[point] = v[point] u[point], a panel of columns.
+  void multiply(Index point, Index j, Index count, const T* v, const T* u, T* x) const {
+    const Index vectors = panels_.size(j), first = panels_.begin(j) * width;
+    const Panels rows(count, tile_rows<T>(vectors));
+    for (Index s = 0; s < steps_.count; ++s) {
+      const Index run[2] = {0, steps_.size(s)};
+      const T* const a = v + point * count * rows_ + steps_.begin(s);
+      const T* const b = u + (point * stride_ + first) * rows_ + steps_.begin(s) * vectors * width;
+      for (Index i = 0; i < rows.count; ++i)
+        correlate_tile_function<T>(rows.size(i), vectors)(
+            run, 1, a + rows.begin(i) * rows_, in_at_, b, vectors * width,
+            x + (point * count + rows.begin(i)) * stride_ + first, out_at_,
+            {s > 0, nullptr, Activation::none});
+    }
+  }
+
+  void map_out(Index begin, Index end, Index first, Index count, const T* x, T* out) const {
+    using V = Vec<T>;
+    for (Index patch = begin; patch < end; ++patch) {
+      const Index n = patch / patches_.columns / patches_.rows;
+      const Index h = patch / patches_.columns % patches_.rows * M, w = patch % patches_.columns * M;
+      const Index height = std::min<Index>(M, out_height_ - h), across = std::min<Index>(M, out_width_ - w);
+      T* const to = out + ((n * out_height_ + h) * out_width_ + w) * columns_;
+      const T* const from = x + (patch - first) * stride_;
+      for_vectors<T>(columns_, [=, this](Index k, auto load, auto store) WENGERT_INLINE_LAMBDA {
+        V in[Axis::points][Axis::points], y[M][M];
+#pragma GCC unroll 6
+        for (int r = 0; r < Axis::points; ++r)
+#pragma GCC unroll 6
+          for (int s = 0; s < Axis::points; ++s)
+            in[r][s] = load(from + (r * Axis::points + s) * count * stride_ + k);
+        transform_both<Axis::points, M>(
+            in, y, [](const auto& a, auto& b) WENGERT_INLINE_LAMBDA { Axis::output(a, b); });
+        const V bias = epilogue_.bias != nullptr ? load(epilogue_.bias + k) : V(T(0));
+        const bool relu = epilogue_.activation == Activation::relu;
+#pragma GCC unroll 4
+        for (int r = 0; r < M; ++r)
+#pragma GCC unroll 4
+          for (int s = 0; s < M; ++s) {
+            if (r >= height || s >= across) continue;
+            T* const pixel = to + (r * out_width_ + s) * columns_ + k;
+            V value = y[r][s] + bias;
+            if (epilogue_.add) value = load(pixel) + value;
+            if (relu) value = where(value < V(T(0)), V(T(0)), value);
+            store(value, pixel);
+          }
+      });
+    }
+  }
+
+  const WinogradPatches patches_;
+  const Index out_height_, out_width_, rows_, columns_;
+  const Epilogue<T> epilogue_;
+  const Panels panels_, steps_;  // of vectors of columns; of rows
+  const Index stride_, block_;   // columns with the zeros beyond; patches at once
+  Index in_at_[most_tile_rows<T>], out_at_[most_tile_rows<T>];
+};
+
+/// y = epilogue(x * w).
+template <int M, SimdScalar T>
+void winograd_forward(const ConvShape& s, const T* x, const T* w, T* y, const Epilogue<T>& epilogue) {
+  const Index c = s.in_channels(), k = s.out_channels;
+  WinogradProduct<M, T>(s.window.batch, c, k, s.window.height(), s.window.width(), epilogue)
+      .run(x, w, c * k, k, y);
+}
+
+/// dx = or += the convolution of dy with the weights turned about.
+template <int M, SimdScalar T>
+void winograd_backward_data(const ConvShape& s, const T* dy, const T* w, T* dx, bool add) {
+  const Index c = s.in_channels(), k = s.out_channels;
+  const auto turned = [](const WindowAxis& a) { return WindowAxis{a.out, a.in, 3, 1, 2 - a.before, 1}; };
+  const Index columns = (c + Tile<T>::width - 1) / Tile<T>::width * Tile<T>::width;
+  const Scratch<T> weights(9 * k * columns);  // (tap, k, c), the last tap first
+  constexpr Index rows = 64;
+  const Index parts = (k + rows - 1) / rows;
+  parallel_for(9 * parts, std::max<Index>(1, Blocking<T>::copies / (rows * columns)),
+               [=, to = weights.data()](Index begin, Index end) {
+                 for (Index i = begin; i < end; ++i) {
+                   const Index tap = i / parts, first = i % parts * rows;
+                   pack_columns<T>(std::min(rows, k - first), c, columns,
+                                   {w + (8 - tap) * c * k + first, 1, k}, to + (tap * k + first) * columns);
+                 }
+               });
+  WinogradProduct<M, T>(s.window.batch, k, c, turned(s.window.height()), turned(s.window.width()),
+                        {add, nullptr, Activation::none})
+      .run(dy, weights.data(), k * columns, columns, dx);
+}
+
+}  // namespace wengert::inline WENGERT_ISA::kernels::detail

@@ -1,0 +1,122 @@
+// Winograd's convolution, backward to the weights: the adjoint of the forward pass, so the same maps
+// transposed. Floor: kernels.
+#pragma once
+
+#include <wengert/kernels/conv_winograd.hpp>
+
+namespace wengert::inline WENGERT_ISA::kernels::detail {
+
+template <int M, SimdScalar T>
+class WinogradWeights {
+ public:
+  using Axis = WinogradAxis<M>;
+  static constexpr Index points = Axis::points * Axis::points;
+  static constexpr Index width = Tile<T>::width;
+
+  explicit WinogradWeights(const ConvShape& s)
+      : c_(s.in_channels()),
+        k_(s.out_channels),
+        stride_((k_ + width - 1) / width * width),
+        panels_(stride_ / width, Tile<T>::vectors),
+        rows_(c_, tile_rows<T>(panels_.size(0))) {
+    const WindowAxis &h = s.window.height(), &w = s.window.width();
+    x_ = {s.window.batch, h.in, w.in, (h.out + M - 1) / M, (w.out + M - 1) / M, M, h.before, w.before};
+    dy_ = {s.window.batch, h.out, w.out, x_.rows, x_.columns, M, 0, 0};
+    // At one point, what the products read stays in the L2 cache.
+    constexpr Index cache = 512 << 10, most = 12 << 20;
+    const Index each = (c_ + k_) * Index{sizeof(T)};
+    const Index wanted = std::clamp<Index>(std::min(cache / each, most / each / points), 16, 512);
+    const Index blocks = std::max<Index>(1, (x_.total() + wanted - 1) / wanted);
+    block_ = (x_.total() + blocks - 1) / blocks;
+    for (Index r = 0; r < most_tile_rows<T>; ++r) row_at_[r] = r;
+  }
+
+  Index work_size() const noexcept { return points * (block_ * (c_ + k_) + c_ * stride_); }
+
+  void run(const T* x, const T* dy, T* dw, bool add) {
+    const Scratch<T> work(work_size());
+    T *const v = work.data(), *const g = v + block_ * points * c_, *const u = g + block_ * points * k_;
+    const Index total = x_.total(), grain = std::max<Index>(1, Blocking<T>::copies / (points * (c_ + k_)));
+    for (Index first = 0; first < total; first += block_) {
+      const Index count = std::min(block_, total - first);
+      parallel_for_scratch<T>(count, grain, points * std::max(c_, k_), [&](Index begin, Index end, T* edge) {
+        map_patches<Axis::points, Axis::points>(x_, c_, x, first + begin, first + end, first, count, v, edge,
+                                                [](const auto& d, auto& o)
+                                                    WENGERT_INLINE_LAMBDA { Axis::input(d, o); });
+        map_patches<M, Axis::points>(dy_, k_, dy, first + begin, first + end, first, count, g, edge,
+                                     [](const auto& d, auto& o)
+                                         WENGERT_INLINE_LAMBDA { Axis::output_adjoint(d, o); });
+      });
+      const Index tile_products = count * Tile<T>::rows * Tile<T>::columns;
+      parallel_for(points * panels_.count * rows_.count,
+                   std::max<Index>(1, Blocking<T>::task_products / tile_products),
+                   [&](Index begin, Index end) {
+                     for (Index i = begin; i < end; ++i)
+                       multiply(i / rows_.count / panels_.count, i / rows_.count % panels_.count,
+                                i % rows_.count, count, v, g, u, first > 0);
+                   });
+    }
+    if (total == 0) std::fill_n(u, points * c_ * stride_, T(0));
+    parallel_for(c_, std::max<Index>(1, Blocking<T>::copies / (points * stride_)),
+                 [&](Index begin, Index end) {
+                   for (Index c = begin; c < end; ++c) map_back(c, u, dw, add);
+                 });
+  }
+
+ private:
+  /// A tile of u[point] = or += v[point]^T g[point].
+  void multiply(Index point, Index j, Index i, Index count, const T* v, const T* g, T* u, bool add) const {
+    const Index first = panels_.begin(j) * width, vectors = panels_.size(j), columns = vectors * width;
+    const Index row = rows_.begin(i), zero = 0;
+    const T* const b = g + point * count * k_ + first;
+    const auto tile = correlate_weights_tile_function<T>(rows_.size(i), vectors);
+    T* const to = u + (point * c_ + row) * stride_ + first;
+    if (first + columns <= k_) {
+      tile(&zero, 1, count, v + point * count * c_ + row, c_, row_at_, b, k_, to, stride_, add);
+      return;
+    }
+    // The last vector ends beyond the columns: a piece of g at a time is copied with zeros behind it.
+    constexpr Index piece = 64;
+    alignas(64) T padded[piece * Tile<T>::columns];
+    for (Index p = 0; p < count; p += piece) {
+      const Index n = std::min(piece, count - p);
+      pack_columns<T>(n, k_ - first, columns, {b + p * k_, k_, 1}, padded);
+      tile(&zero, 1, n, v + (point * count + p) * c_ + row, c_, row_at_, padded, columns, to, stride_,
+           add || p > 0);
+    }
+  }
+
+  void map_back(Index c, const T* u, T* dw, bool add) const {
+    using V = Vec<T>;
+    for_vectors<T>(k_, [=, this](Index k, auto load, auto store) WENGERT_INLINE_LAMBDA {
+      V in[Axis::points][Axis::points], g[3][3];
+#pragma GCC unroll 6
+      for (int r = 0; r < Axis::points; ++r)
+#pragma GCC unroll 6
+        for (int s = 0; s < Axis::points; ++s)
+          in[r][s] = load(u + ((r * Axis::points + s) * c_ + c) * stride_ + k);
+      transform_both<Axis::points, 3>(
+          in, g, [](const auto& a, auto& b) WENGERT_INLINE_LAMBDA { Axis::weights_adjoint(a, b); });
+#pragma GCC unroll 3
+      for (int r = 0; r < 3; ++r)
+#pragma GCC unroll 3
+        for (int s = 0; s < 3; ++s) {
+          T* const to = dw + ((r * 3 + s) * c_ + c) * k_ + k;
+          store(add ? load(to) + g[r][s] : g[r][s], to);
+        }
+    });
+  }
+
+  const Index c_, k_, stride_;  // channels; output channels with the zeros beyond
+  const Panels panels_, rows_;  // of vectors of output channels; of channels
+  WinogradPatches x_, dy_;
+  Index block_, row_at_[most_tile_rows<T>];
+};
+
+/// dw = or += the gradient of the weights.
+template <int M, SimdScalar T>
+void winograd_backward_weights(const ConvShape& s, const T* x, const T* dy, T* dw, bool add) {
+  WinogradWeights<M, T>(s).run(x, dy, dw, add);
+}
+
+}  // namespace wengert::inline WENGERT_ISA::kernels::detail
