@@ -78,7 +78,7 @@ double median(std::vector<double> v) {
   return v[v.size() / 2];
 }
 
-enum class Pass { forward, data, weights };
+using Pass = wg::kernels::ConvPass;
 
 /// One pass in oneDNN, in NHWC or in the format it asks for.
 class Theirs {
@@ -181,9 +181,9 @@ Result compare(const Layer& l, Pass pass, const Options& options) {
       wg::kernels::conv_forward<float>(s, x.data(), w.data(), nullptr, wg::kernels::Activation::none,
                                        mine.data());
     else if (pass == Pass::data)
-      wg::kernels::conv_backward_data<float>(s, y.data(), w.data(), mine.data(), false);
+      wg::kernels::conv_backward_data<float>(s, y.data(), w.data(), mine.data(), false, options.exact);
     else
-      wg::kernels::conv_backward_weights<float>(s, x.data(), y.data(), mine.data(), false);
+      wg::kernels::conv_backward_weights<float>(s, x.data(), y.data(), mine.data(), false, options.exact);
   };
   Theirs any(l, pass, false, x.data(), w.data(), y.data()), nhwc(l, pass, true, x.data(), w.data(), y.data());
   ours();
@@ -255,7 +255,7 @@ int main(int argc, char** argv) {
   int count = 0;
   std::printf("float32, NHWC, %d thread(s), %s; times in ms; ratio below 1: ours is faster\n",
               options.threads, wg::simd_name());
-  std::printf("%-24s %-8s %-10s %9s %8s %8s %8s %6s %8s\n", "layer", "pass", "algorithm", "GFLOP/s", "ours",
+  std::printf("%-24s %-8s %-16s %9s %8s %8s %8s %6s %8s\n", "layer", "pass", "algorithm", "GFLOP/s", "ours",
               "oneDNN", "its NHWC", "ratio", "error");
   for (const Layer& l : layers) {
     if (std::string(l.name).find(options.filter) == std::string::npos) continue;
@@ -265,8 +265,8 @@ int main(int argc, char** argv) {
     const char* names[] = {"forward", "data", "weights"};
     for (const Pass pass : {Pass::forward, Pass::data, Pass::weights}) {
       const Result r = compare(l, pass, options);
-      const std::string algorithm(name_of(wg::kernels::conv_algorithm<float>(s)));
-      std::printf("%-24s %-8s %-10s %9.1f %8.3f %8.3f %8.3f %6.2f %8.1e\n", l.name,
+      const std::string algorithm(name_of(wg::kernels::conv_algorithm<float>(s, pass, options.exact)));
+      std::printf("%-24s %-8s %-16s %9.1f %8.3f %8.3f %8.3f %6.2f %8.1e\n", l.name,
                   names[static_cast<int>(pass)], algorithm.c_str(), flop / r.ours * 1e-9, 1e3 * r.ours,
                   1e3 * r.best, 1e3 * r.nhwc, r.ours / r.best, r.error);
       std::fflush(stdout);

@@ -14,6 +14,7 @@ struct ConvRule {
   Saved<T> x, w;  // without values where the other asks for no gradient
   Saved<T> y;     // when Relu
   kernels::ConvShape shape;
+  bool exact;
   auto saved() const { return std::tie(x, w, y); }
 
   void backward(Vjp& v) const {
@@ -26,11 +27,11 @@ struct ConvRule {
     }
     if (v.wants(1)) {
       const GradRef<T> dw = v.into<T>(1);
-      kernels::conv_backward_weights(shape, x.data(), dz, dw.data, dw.add);
+      kernels::conv_backward_weights(shape, x.data(), dz, dw.data, dw.add, exact);
     }
     if (v.wants(0)) {
       const GradRef<T> dx = v.into<T>(0);
-      kernels::conv_backward_data(shape, dz, w.data(), dx.data, dx.add);
+      kernels::conv_backward_data(shape, dz, w.data(), dx.data, dx.add, exact);
     }
   }
 };
@@ -45,11 +46,12 @@ Tensor<T> conv(const Tensor<T>& x, const Tensor<T>& w, const Tensor<T>* b, const
   const Tensor<T> absent;
   const Recorder rec(Rule::name, x, w, b != nullptr ? *b : absent);
   const Tensor<T> xp = x.packed(), wp = w.packed(), bias = b != nullptr ? b->packed() : absent;
+  const bool exact = exact_convolutions();
   Tensor<T> y(shape);
   kernels::conv_forward(s, xp.data(), wp.data(), bias.data(),
-                        Relu ? kernels::Activation::relu : kernels::Activation::none, y.fresh_data());
+                        Relu ? kernels::Activation::relu : kernels::Activation::none, y.fresh_data(), exact);
   if (rec) {
-    Rule rule{save_if(w.requires_grad(), xp), save_if(x.requires_grad(), wp), {}, s};
+    Rule rule{save_if(w.requires_grad(), xp), save_if(x.requires_grad(), wp), {}, s, exact};
     if (Relu) rule.y = save(y);
     rec.record(y, std::move(rule));
   }
@@ -63,8 +65,9 @@ Tensor<T> conv(const Tensor<T>& x, const Tensor<T>& w, const Tensor<T>* b, const
 ///   Ho = floor((H + 2 padding - dilation (kh - 1) - 1) / stride) + 1, and so for Wo
 ///   y[n, i, j, k]  = b[k] + sum over p, q, c of x[n, i stride - padding + p dilation, ..., c] w[p, q, c, k]
 ///   dx, dw += the adjoints;   db += sum of dy over N, Ho, Wo
-/// Saves x if w, and w if x, asks for a gradient. Throws ShapeError when ranks, channels, groups or the bias
-/// do not fit or the kernel is larger than the padded input, ValueError on options out of range.
+/// Saves x if w, and w if x, asks for a gradient. `kernels::conv_algorithm` has the algorithms and their
+/// errors. Throws ShapeError when ranks, channels, groups or the bias do not fit or the kernel is larger than
+/// the padded input, ValueError on options out of range.
 template <Field T>
 Tensor<T> conv2d(const Tensor<T>& x, const Tensor<T>& w, const Tensor<T>& b,
                  const ConvOptions& options = {}) {

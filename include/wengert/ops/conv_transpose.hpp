@@ -13,6 +13,7 @@ struct ConvTransposeRule {
   static constexpr std::string_view name = conv_transpose_names[Axes - 1];
   Saved<T> x, w;             // without values where the other asks for no gradient
   kernels::ConvShape shape;  // of the convolution from y to x
+  bool exact;
   auto saved() const { return std::tie(x, w); }
 
   void backward(Vjp& v) const {
@@ -24,14 +25,14 @@ struct ConvTransposeRule {
     }
     if (v.wants(1)) {
       const GradRef<T> dw = v.into<T>(1);
-      kernels::conv_backward_weights(shape, dy, x.data(), dw.data, dw.add);
+      kernels::conv_backward_weights(shape, dy, x.data(), dw.data, dw.add, exact);
     }
     if (v.wants(0)) {  // dx += convolution of dy
       const GradRef<T> dx = v.into<T>(0);
       const Index size = shape.output_size();
       const Scratch<T> apart(dx.add ? size : 0);
       kernels::conv_forward<T>(shape, dy, w.data(), nullptr, kernels::Activation::none,
-                               dx.add ? apart.data() : dx.data);
+                               dx.add ? apart.data() : dx.data, exact);
       if (dx.add) kernels::accumulate(apart.data(), size, dx.data, true);
     }
   }
@@ -48,12 +49,13 @@ Tensor<T> conv_transpose(const Tensor<T>& x, const Tensor<T>& w, const Tensor<T>
   const Tensor<T> absent;
   const Recorder rec(Rule::name, x, w, b != nullptr ? *b : absent);
   const Tensor<T> xp = x.packed(), wp = w.packed(), bias = b != nullptr ? b->packed() : absent;
+  const bool exact = exact_convolutions();
   Tensor<T> y(shape);
   T* const out = y.fresh_data();
   if (b != nullptr)
     for (Index i = 0; i < y.size(); i += s.in_channels()) std::copy_n(bias.data(), s.in_channels(), out + i);
-  kernels::conv_backward_data(s, xp.data(), wp.data(), out, b != nullptr);
-  if (rec) rec.record(y, Rule{save_if(w.requires_grad(), xp), save_if(x.requires_grad(), wp), s});
+  kernels::conv_backward_data(s, xp.data(), wp.data(), out, b != nullptr, exact);
+  if (rec) rec.record(y, Rule{save_if(w.requires_grad(), xp), save_if(x.requires_grad(), wp), s, exact});
   return y;
 }
 
