@@ -24,19 +24,19 @@ void check(const Sizes& sizes) {
                dw_bound = bound(s.window.batch * s.window.outputs());
   const std::vector<T> x = as<T>(r.x), w = as<T>(r.w), dy = as<T>(r.dy), bias = as<T>(r.bias);
   std::vector<T> y(dy.size(), T(99)), dx(x.size(), T(99)), dw(w.size(), T(99));
-  k::conv_forward<T>(s, x.data(), w.data(), bias.data(), k::Activation::none, y.data());
+  k::conv_forward<T>(s, x.data(), w.data(), bias.data(), k::Activation::none, y.data(), true);
   expect_within(y, r.y, y_bound, "y");
-  k::conv_backward_data<T>(s, dy.data(), w.data(), dx.data(), false);
+  k::conv_backward_data<T>(s, dy.data(), w.data(), dx.data(), false, true);
   expect_within(dx, r.dx, dx_bound, "dx");
-  k::conv_backward_weights<T>(s, x.data(), dy.data(), dw.data(), false);
+  k::conv_backward_weights<T>(s, x.data(), dy.data(), dw.data(), false, true);
   expect_within(dw, r.dw, dw_bound, "dw");
   dx.assign(x.size(), T(2));
   dw.assign(w.size(), T(3));
-  k::conv_backward_data<T>(s, dy.data(), w.data(), dx.data(), true);
+  k::conv_backward_data<T>(s, dy.data(), w.data(), dx.data(), true, true);
   expect_within(dx, plus(r.dx, 2), dx_bound, "dx added");
-  k::conv_backward_weights<T>(s, x.data(), dy.data(), dw.data(), true);
+  k::conv_backward_weights<T>(s, x.data(), dy.data(), dw.data(), true, true);
   expect_within(dw, plus(r.dw, 3), dw_bound, "dw added");
-  k::conv_forward<T>(s, x.data(), w.data(), nullptr, k::Activation::relu, y.data());
+  k::conv_forward<T>(s, x.data(), w.data(), nullptr, k::Activation::relu, y.data(), true);
   expect_within(y, relu_without_bias(r), y_bound, "relu");
 }
 
@@ -89,5 +89,34 @@ const Case cases[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Sizes, Convolution, ::testing::ValuesIn(cases),
                          [](const auto& info) { return std::string(info.param.name); });
+
+k::ConvShape layer(Index batch, Index size, Index channels, Index out_channels, Index kernel,
+                   Index groups = 1) {
+  const Axis axis{size, kernel, 1, kernel / 2, kernel / 2};
+  return shape_of({batch, channels, out_channels, groups, {}, axis, axis});
+}
+
+TEST(ConvolutionAlgorithm, FollowsTheSizes) {
+  using k::ConvAlgorithm;
+  using k::ConvPass;
+  const auto forward = [](const k::ConvShape& s, bool exact = false) {
+    return k::conv_algorithm<float>(s, ConvPass::forward, exact);
+  };
+  EXPECT_EQ(forward(layer(8, 56, 64, 64, 3)), ConvAlgorithm::winograd4);
+  EXPECT_EQ(forward(layer(8, 56, 64, 64, 3), true), ConvAlgorithm::winograd2);
+  EXPECT_EQ(forward(layer(8, 56, 64, 64, 5)), ConvAlgorithm::direct);
+  EXPECT_EQ(forward(layer(8, 56, 64, 64, 1)), ConvAlgorithm::product);
+  EXPECT_EQ(forward(layer(8, 56, 64, 64, 3, 64)), ConvAlgorithm::depthwise);
+  EXPECT_EQ(forward(layer(8, 56, 64, 64, 3, 16)), ConvAlgorithm::grouped);
+  EXPECT_EQ(forward(layer(8, 56, 64, 64, 3, 4)), ConvAlgorithm::direct);
+  EXPECT_EQ(forward(layer(1, 7, 512, 512, 3)), ConvAlgorithm::direct);  // more weights than pixels to map
+  EXPECT_EQ((k::conv_algorithm<long double>(layer(8, 56, 64, 64, 3), ConvPass::forward)),
+            ConvAlgorithm::plain);
+}
+
+TEST(ConvolutionAlgorithm, HasAName) {
+  EXPECT_EQ(k::name_of(k::ConvAlgorithm::plain), "plain");
+  EXPECT_EQ(k::name_of(k::ConvAlgorithm::winograd4), "Winograd F(4x4)");
+}
 
 }  // namespace
