@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <concepts>
-#include <cstdint>
 
 #include <wengert/kernels/parallel.hpp>
+#include <wengert/kernels/stream.hpp>
 #include <wengert/kernels/vec.hpp>
 #include <wengert/memory/buffer.hpp>
 
@@ -27,35 +27,6 @@ struct SumTarget {
 };
 
 namespace detail {
-
-/// Outputs of at least this size are written past the cache, which could not keep them.
-inline constexpr Index stream_bytes = Index{16} << 20;
-
-/// Whether the rows of y, of `columns` elements each, are large and aligned enough for `stream`.
-template <class T>
-bool streams(Index rows, Index columns, const T* y) {
-  return rows * columns * Index{sizeof(T)} >= stream_bytes && columns % Vec<T>::lanes == 0 &&
-         reinterpret_cast<std::uintptr_t>(y) % 64 == 0;
-}
-
-/// Stores past the cache: saves reading the line first. p is aligned to the register; `stream_fence` follows.
-template <class T>
-WENGERT_INLINE void stream(T* p, Vec<T> v) noexcept {
-  WENGERT_KEEP_BRANCH();
-#if defined(__AVX512F__)
-  if constexpr (std::same_as<T, float>) return _mm512_stream_ps(p, v.v);
-  if constexpr (std::same_as<T, double>) return _mm512_stream_pd(p, v.v);
-#elif defined(__AVX__)
-  if constexpr (std::same_as<T, float>) return _mm256_stream_ps(p, v.v);
-  if constexpr (std::same_as<T, double>) return _mm256_stream_pd(p, v.v);
-#endif
-  v.store(p);
-}
-inline void stream_fence() noexcept {
-#if defined(__AVX__)
-  _mm_sfence();
-#endif
-}
 
 /// Loads and stores of a whole Vec, or of its first `n` lanes; `keep` makes the other lanes 0.
 template <class T>

@@ -2,9 +2,9 @@
 // one thread, and always in the same order. Floor: kernels.
 #pragma once
 
-#include <wengert/kernels/pool_stream.hpp>
 #include <wengert/kernels/pool_window.hpp>
 #include <wengert/kernels/reduce.hpp>
+#include <wengert/kernels/stream.hpp>
 
 namespace wengert::inline WENGERT_ISA::kernels {
 
@@ -51,14 +51,14 @@ WENGERT_INLINE void for_pool_term_rows(const PoolTables::View& v, Index d, Index
 
 /// dx (+)= the sum of `count` terms; `term(i, c, n)` gives n channels of one from c on.
 template <int count, Scalar T, class Term>
-WENGERT_INLINE void gather_terms(Index channels, T* dx, bool add, bool stream, Term term) noexcept {
+WENGERT_INLINE void gather_terms(Index channels, T* dx, bool add, bool past_cache, Term term) noexcept {
   using V = Vec<T>;
   const auto step = [=](Index c, Index n) WENGERT_INLINE_LAMBDA {
     V sum = V::broadcast(T(0));
     if (add) sum = load_n(dx + c, n);
     for (int i = 0; i < count; ++i) sum += term(i, c, n);
-    if (stream)
-      stream_store(sum, dx + c);
+    if (past_cache)
+      detail::stream(dx + c, sum);
     else
       store_n(sum, dx + c, n);
   };
@@ -75,10 +75,9 @@ template <Scalar T, class TermOf>
 void pool_gather(const PoolWindow& window, T* dx, bool add, TermOf term_of) {
   const PoolTables tables(window, true);
   constexpr int most = 4;
-  const Index size = window.window.batch * window.window.inputs() * window.window.channels;
-  const bool stream = !add && tables.view().overlap <= most &&
-                      size * Index{sizeof(T)} >= stream_least_bytes &&
-                      detail::can_stream(dx, window.window.channels);
+  const bool past_cache =
+      !add && tables.view().overlap <= most &&
+      detail::streams(window.window.batch * window.window.inputs(), window.window.channels, dx);
   const auto body = [=, v = tables.view()](Index row, Index begin, Index end) {
     const Index image = row / (v.in[0] * v.in[1]), d = row / v.in[1] % v.in[0], h = row % v.in[1];
     bool first = true;
@@ -92,19 +91,19 @@ void pool_gather(const PoolWindow& window, T* dx, bool add, TermOf term_of) {
           const auto term = term_of(image, terms);
           switch (count) {
             case 0:
-              if (!adds) detail::gather_terms<0>(v.channels, to, false, stream, term);
+              if (!adds) detail::gather_terms<0>(v.channels, to, false, past_cache, term);
               break;
             case 1:
-              detail::gather_terms<1>(v.channels, to, adds, stream, term);
+              detail::gather_terms<1>(v.channels, to, adds, past_cache, term);
               break;
             case 2:
-              detail::gather_terms<2>(v.channels, to, adds, stream, term);
+              detail::gather_terms<2>(v.channels, to, adds, past_cache, term);
               break;
             case 3:
-              detail::gather_terms<3>(v.channels, to, adds, stream, term);
+              detail::gather_terms<3>(v.channels, to, adds, past_cache, term);
               break;
             default:
-              detail::gather_terms<4>(v.channels, to, adds, stream, term);
+              detail::gather_terms<4>(v.channels, to, adds, past_cache, term);
           }
           count = 0;
           adds = true;
@@ -121,7 +120,7 @@ void pool_gather(const PoolWindow& window, T* dx, bool add, TermOf term_of) {
       }
       first = false;
     });
-    if (stream) detail::stream_fence();
+    if (past_cache) detail::stream_fence();
   };
   const PoolTables::View v = tables.view();
   detail::for_pool_rows(v.batch * v.in[0] * v.in[1], v.in[2], 4 * v.channels, body);
