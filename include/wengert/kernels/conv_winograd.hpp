@@ -45,7 +45,7 @@ void map_patches(const WinogradPatches& p, Index channels, const T* x, Index beg
       row = In * channels;
     }
     T* const to = v + (patch - first) * channels;
-    for_vectors<T>(channels, [=](Index c, auto load, auto store) WENGERT_INLINE_LAMBDA {
+    for_channel_vectors<T>(channels, [=](Index c, auto load, auto store) WENGERT_INLINE_LAMBDA {
       V in[In][In], out[Out][Out];
 #pragma GCC unroll 6
       for (int r = 0; r < In; ++r)
@@ -205,7 +205,7 @@ class WinogradProduct {
       const Index height = std::min<Index>(M, out_height_ - h), across = std::min<Index>(M, out_width_ - w);
       T* const to = out + ((n * out_height_ + h) * out_width_ + w) * columns_;
       const T* const from = x + (patch - first) * stride_;
-      for_vectors<T>(columns_, [=, this](Index k, auto load, auto store) WENGERT_INLINE_LAMBDA {
+      for_channel_vectors<T>(columns_, [=, this](Index k, auto load, auto store) WENGERT_INLINE_LAMBDA {
         V in[Axis::points][Axis::points], y[M][M];
 #pragma GCC unroll 6
         for (int r = 0; r < Axis::points; ++r)

@@ -137,7 +137,7 @@ WENGERT_INLINE void transform_both(const V (&in)[In][In], V (&out)[Out][Out], F 
 
 /// Calls f(begin, load, store) for whole vectors of n elements, then for the rest, if any.
 template <class T, class F>
-WENGERT_INLINE void for_vectors(Index n, F f) noexcept {
+WENGERT_INLINE void for_channel_vectors(Index n, F f) noexcept {
   using V = Vec<T>;
   Index c = 0;
   for (; c + V::lanes <= n; c += V::lanes)

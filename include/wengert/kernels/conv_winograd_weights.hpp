@@ -22,12 +22,7 @@ class WinogradWeights {
     const WindowAxis &h = s.window.height(), &w = s.window.width();
     x_ = {s.window.batch, h.in, w.in, (h.out + M - 1) / M, (w.out + M - 1) / M, M, h.before, w.before};
     dy_ = {s.window.batch, h.out, w.out, x_.rows, x_.columns, M, 0, 0};
-    // At one point, what the products read stays in the L2 cache.
-    constexpr Index cache = 512 << 10, most = 12 << 20;
-    const Index each = (c_ + k_) * Index{sizeof(T)};
-    const Index wanted = std::clamp<Index>(std::min(cache / each, most / each / points), 16, 512);
-    const Index blocks = std::max<Index>(1, (x_.total() + wanted - 1) / wanted);
-    block_ = (x_.total() + blocks - 1) / blocks;
+    block_ = winograd_block<T>(x_.total(), points, c_, k_);
     for (Index r = 0; r < most_tile_rows<T>; ++r) row_at_[r] = r;
   }
 
@@ -88,7 +83,7 @@ class WinogradWeights {
 
   void map_back(Index c, const T* u, T* dw, bool add) const {
     using V = Vec<T>;
-    for_vectors<T>(k_, [=, this](Index k, auto load, auto store) WENGERT_INLINE_LAMBDA {
+    for_channel_vectors<T>(k_, [=, this](Index k, auto load, auto store) WENGERT_INLINE_LAMBDA {
       V in[Axis::points][Axis::points], g[3][3];
 #pragma GCC unroll 6
       for (int r = 0; r < Axis::points; ++r)
