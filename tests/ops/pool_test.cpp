@@ -165,7 +165,7 @@ TEST(Pool, GradientsLargerThanTheCachesAreTheSame) {
   backward(avg_pool2d(x, {.kernel = 2, .stride = 3}), dy, grads);
   const Tensor<float> dx = grads[x];
   for (const Index h : {0, 1, 2, 3, 363, 724})
-    for (const Index w : {0, 4, 5, 700})
+    for (const Index w : {0, 4, 5, 510})
       for (const Index c : {0, 15}) {
         const float expected = h % 3 == 2 || w % 3 == 2 ? 0 : dy.at(0, h / 3, w / 3, c) / 4;
         EXPECT_EQ(dx.at(0, h, w, c), expected) << h << ", " << w << ", " << c;

@@ -94,6 +94,58 @@ inline void add_image_rows(std::map<std::string, Function>& all) {
        [](const Inputs& x) {
          return x[0].permute({0, 2, 3, 1});
        }},
+      {"max_pool2d", on_images([](const auto& x) { return torch::max_pool2d(x, 2); })},
+      {"max_pool2d/overlapping", on_images([](const auto& x) { return torch::max_pool2d(x, 3, 2, 1); })},
+      {"max_pool2d/stride1", on_images([](const auto& x) { return torch::max_pool2d(x, 3, 1, 1); })},
+      {"max_pool2d/dilated", on_images([](const auto& x) {
+         return torch::max_pool2d(x, {2, 3}, {1, 2}, {1, 1}, {2, 3});
+       })},
+      {"max_pool2d/ceil", on_images([](const auto& x) {
+         return torch::max_pool2d(x, {3, 2}, {2, 3}, 0, 1, true);
+       })},
+      {"max_pool2d/wide", on_images([](const auto& x) {
+         return torch::max_pool2d(x, {17, 18}, {4, 5}, {8, 9});
+       })},
+      {"max_pool1d", on_images([](const auto& x) { return torch::max_pool1d(x, 3, 2, 1); })},
+      {"max_pool1d/unpadded_kernel_larger",
+       on_images([](const auto& x) { return torch::max_pool1d(x, 9, 1, 4); })},
+      {"max_pool3d", on_images([](const auto& x) {
+         return torch::max_pool3d(x, {2, 3, 2}, {1, 2, 2}, {1, 1, 0});
+       })},
+      {"avg_pool2d", on_images([](const auto& x) { return torch::avg_pool2d(x, 2); })},
+      {"avg_pool2d/padded", on_images([](const auto& x) { return torch::avg_pool2d(x, 3, 2, 1, true); })},
+      {"avg_pool2d/pixels_alone", on_images([](const auto& x) {
+         return torch::avg_pool2d(x, {3, 2}, {2, 3}, 1, true, false);
+       })},
+      {"avg_pool2d/stride1", on_images([](const auto& x) {
+         return torch::avg_pool2d(x, {3, 5}, 1, {1, 2});
+       })},
+      {"avg_pool1d", on_images([](const auto& x) { return torch::avg_pool1d(x, 3, 2, 1); })},
+      {"avg_pool1d/long", on_images([](const auto& x) { return torch::avg_pool1d(x, 600, 100); })},
+      {"avg_pool3d", on_images([](const auto& x) {
+         return torch::avg_pool3d(x, {2, 3, 2}, {1, 2, 2}, {1, 1, 0}, true);
+       })},
+      {"adaptive_avg_pool2d", on_images([](const auto& x) {
+         return torch::adaptive_avg_pool2d(x, {3, 2});
+       })},
+      {"adaptive_avg_pool2d/one", on_images([](const auto& x) {
+         return torch::adaptive_avg_pool2d(x, {1, 1});
+       })},
+      {"adaptive_avg_pool1d/enlarging",
+       on_images([](const auto& x) { return torch::adaptive_avg_pool1d(x, 5); })},
+      {"adaptive_max_pool2d", on_images([](const auto& x) {
+         return std::get<0>(torch::adaptive_max_pool2d(x, {3, 2}));
+       })},
+      {"adaptive_max_pool1d/enlarging",
+       on_images([](const auto& x) { return std::get<0>(torch::adaptive_max_pool1d(x, 5)); })},
+      {"global_avg_pool",
+       [](const Inputs& x) {
+         return x[0].mean({1, 2});
+       }},
+      {"global_max_pool",
+       [](const Inputs& x) {
+         return x[0].amax({1, 2});
+       }},
       {"upsample", nearest(scale({2, 2}))},
       {"upsample/nearest_size", nearest(size({5, 7}))},
       {"upsample/nearest_smaller", nearest(size({2, 3}))},
