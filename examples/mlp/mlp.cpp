@@ -6,10 +6,11 @@
 
 #include <CLI/CLI.hpp>
 
-#include <wengert/data/mnist.hpp>
 #include <wengert/wengert.hpp>
 
 #include "../common/checksum.hpp"
+#include "../common/evaluate.hpp"
+#include "../common/fashion_mnist.hpp"
 #include "../common/time_table.hpp"
 #include "../common/training_log.hpp"
 
@@ -18,45 +19,9 @@ using example::Phase;
 
 namespace {
 
-using Images = wg::data::Dataset<float, std::int64_t>;
-
-wg::data::Mnist<float> load(const std::string& folder) {
-  try {
-    wg::data::Mnist<float> data = wg::data::read_mnist<float>(folder);
-    for (const Images* part : {&data.train, &data.test})
-      if (part->size() == 0 || part->x().dim(1) != 28 || part->x().dim(2) != 28)
-        wg::fail<wg::IoError>("read_mnist", "wrong images in ", folder, "; shape is ", part->x().shape(),
-                              "; expected 28 x 28 pixels");
-    return data;
-  } catch (const wg::IoError& e) {
-    throw wg::IoError(e.what() +
-                      std::string("\nFashion-MNIST is the package dataset-fashion-mnist of Debian and Ubuntu "
-                                  "(apt install dataset-fashion-mnist);\n--data takes the folder of its four "
-                                  "files from anywhere else"));
-  }
-}
-
-/// Loss and accuracy on a data set, outside the tape.
-example::Score test(auto& model, const Images& data) {
-  const wg::NoGrad no_grad;
-  constexpr wg::Index batch = 1000;
-  double loss = 0;
-  wg::Index right = 0;
-  model.eval();
-  for (wg::Index i = 0; i < data.size(); i += batch) {
-    const auto [x, y] = data.range(i, std::min(i + batch, data.size()));
-    const wg::Tensor<float> logits = model(x);
-    loss += wg::cross_entropy(logits, y, {.reduction = wg::Reduction::sum}).item();
-    right += wg::sum(wg::cast<wg::Index>(wg::argmax(logits, 1) == y)).item();
-  }
-  model.train();
-  const auto n = static_cast<double>(data.size());
-  return {loss / n, static_cast<double>(right) / n};
-}
-
 int run(const std::string& folder, const example::RunOptions& options) {
   wg::set_num_threads(options.threads);
-  const wg::data::Mnist<float> data = load(folder);
+  const wg::data::Mnist<float> data = example::load_fashion_mnist(folder);
 
   wg::Generator gen(options.seed);
   wg::nn::Sequential model{wg::nn::Flatten(), wg::nn::Linear<float>(784, 256, gen),
@@ -88,7 +53,7 @@ int run(const std::string& folder, const example::RunOptions& options) {
       if (!log.step(loss.item(), x.dim(0), opt.lr())) break;
       times.lap(Phase::rest);
     }
-    log.end_epoch(test(model, data.test));
+    log.end_epoch(example::evaluate(model, data.test, 1000, [](const auto& x) { return x; }));
     times.lap(Phase::rest);
   }
 
@@ -101,7 +66,7 @@ int run(const std::string& folder, const example::RunOptions& options) {
 
 int main(int argc, char** argv) {
   CLI::App app{"Trains a network of three layers, 784-256-128-10, on Fashion-MNIST with Adam."};
-  std::string folder = "/usr/share/datasets/fashion-mnist";
+  std::string folder = example::fashion_mnist_folder;
   example::RunOptions options;
   options.epochs = 3;
   options.csv = "mlp.csv";
