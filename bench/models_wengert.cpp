@@ -209,6 +209,7 @@ std::unique_ptr<Peer> make_wengert(const Case& work) {
   if (work.work == "mlp") return std::make_unique<Mlp>(work.size[0]);
   if (work.work == "chain") return std::make_unique<Chain>(work.size[0]);
   if (work.work == "adamw") return std::make_unique<AdamWOnly>(work.size[0]);
+  if (auto resnet = make_wengert_resnet(work)) return resnet;
   return make_wengert_operator(work);
 }
 

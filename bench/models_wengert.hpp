@@ -15,6 +15,9 @@ std::unique_ptr<Peer> make_wengert(const Case& work);
 /// The single operators and matrix products among them.
 std::unique_ptr<Peer> make_wengert_operator(const Case& work);
 
+/// The residual networks.
+std::unique_ptr<Peer> make_wengert_resnet(const Case& work);
+
 void wengert_set_threads(int count);
 
 /// Version and instruction set.

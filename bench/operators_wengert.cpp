@@ -104,6 +104,8 @@ const std::map<std::string, Function>& functions() {
       {"mul_column", [](const Leaves& in) { return in[0] * in[1]; }},
       {"mse", [](const Leaves& in) { return mse_loss(in[0], in[1]); }},
       {"matmul", [](const Leaves& in) { return matmul(in[0], in[1]); }},
+      {"max_pool",
+       [](const Leaves& in) { return max_pool2d(in[0], {.kernel = 3, .stride = 2, .padding = 1}); }},
       {"batch_norm", [](const Leaves& in) { return batch_norm(in[0], &in[1], &in[2], nullptr, nullptr); }},
   };
   return all;
@@ -119,15 +121,16 @@ std::unique_ptr<Peer> make_wengert_operator(const Case& work) {
   const auto uniform_of = [&](const Shape& shape, std::uint64_t seed) {
     return uniform_tensor(shape, -2, 2, seed);
   };
-  const Shape shape{size[0], size[1]};
+  const Shape shape(
+      std::span<const wg::Index>(size.data(), name == "embedding" || name == "matmul" ? 2 : size.size()));
   const auto made = [](Leaves leaves, Function f) {
     return std::make_unique<Operator>(std::move(leaves), std::move(f));
   };
   if (name == "matmul")
     return made({uniform_of(shape, 1), uniform_of({size[1], size[2]}, 2)}, functions().at(name));
   if (name == "layer_norm" || name == "batch_norm") {
-    Leaves leaves{uniform_of(shape, 1), uniform_tensor({size[1]}, 0.5f, 1.5f, 2),
-                  uniform_tensor({size[1]}, -1, 1, 3)};
+    Leaves leaves{uniform_of(shape, 1), uniform_tensor({size.back()}, 0.5f, 1.5f, 2),
+                  uniform_tensor({size.back()}, -1, 1, 3)};
     if (name == "batch_norm") return made(std::move(leaves), functions().at(name));
     return made(std::move(leaves),
                 [n = size[1]](const Leaves& in) { return layer_norm(in[0], {n}, in[1], in[2]); });

@@ -34,6 +34,25 @@ Case seed(std::int64_t batch, double ratio) { return model("seed", batch, ratio)
 // - Adam, lr 1e-3, betas 0.9 and 0.999, eps 1e-8, no weight decay
 Case mlp(std::int64_t batch, double ratio) { return model("mlp", batch, ratio); }
 
+// resnet18 {batch, side, channels}: torchvision's ResNet-18 with 1000 classes, batch norm in training mode.
+// - x = uniform(-1, 1, 1) as (B, side, side, channels); labels = indices(B, 1000, 2)
+// - convolutions (kh, kw, in, out) = uniform(+-sqrt(6 / fan in), seed_of(name)); fc.weight (out, in) =
+//   uniform(+-1/sqrt(in), seed_of(name)); batch norm weights 1; every bias 0
+// - loss: the sum of all outputs for one image, else mean cross-entropy; no optimizer
+// resnet20 {batch, side, channels}: the ResNet-20 of the CIFAR-10 paper, shortcuts of zero-padded channels,
+// 10 classes. The same weights and loss; SGD, lr 0.05, momentum 0.9, weight decay 1e-4. "libtorch" runs in
+// its own layout, "libtorch-nhwc" with channels last.
+Case resnet(const std::string& name, std::int64_t batch, std::int64_t side, std::int64_t channels,
+            double ratio) {
+  Case result = model(name, batch, ratio);
+  result.size = {batch, side, channels};
+  result.name = name + "/" + std::to_string(side) + "x" + std::to_string(side) + "x" +
+                std::to_string(channels) + "/" + std::to_string(batch);
+  result.targets.insert(result.targets.begin() + 1, {"libtorch-nhwc", "step", ratio});
+  result.varies_with_blas = false;
+  return result;
+}
+
 // chain {n}: 1000 operators on vectors of n elements. Times are of the whole chain: 1 us is 1 ns an operator.
 // - x = uniform(-0.01, 0.01, 1); w = uniform(0.999, 1.001, 2); b = uniform(-0.01, 0.01, 3); all are leaves
 // - 250 times: y = y * w; y = tanh(y); y = y + b; y = y - b. The slopes are near 1, so there are no
@@ -111,6 +130,10 @@ constexpr std::int64_t kProducts[][3] = {{64, 784, 256},     {256, 784, 256}, {3
 std::vector<Case> all_cases() {
   std::vector<Case> cases = {seed(32, 0.25), seed(128, 0.40), seed(1024, 0.45), mlp(64, 0.60),
                              mlp(256, 0.75), chain(1),        chain(16),        adamw(std::int64_t{1} << 24)};
+  cases.push_back(resnet("resnet18", 1, 224, 3, 0.70));
+  cases.push_back(resnet("resnet18", 8, 224, 3, 0.55));
+  cases.push_back(resnet("resnet20", 64, 28, 1, 0.55));
+  cases.push_back(resnet("resnet20", 64, 32, 3, 0.55));
   for (const auto& p : kProducts) cases.push_back(matmul(p[0], p[1], p[2]));
   for (const auto& p : kProducts) {
     for (const char* layout : {"NN", "NT", "TN"}) cases.push_back(gemm(p[0], p[1], p[2], layout));
@@ -128,6 +151,11 @@ std::vector<Case> all_cases() {
   cases.push_back(op("cross_entropy", {128, 1000}));  // labels = indices(128, 1000, 3)
   cases.push_back(op("layer_norm", {4096, 512}));     // gamma uniform(0.5, 1.5, 2), beta uniform(-1, 1, 3)
   cases.push_back(op("batch_norm", {4096, 512}));     // the same; training mode, without running statistics
+  for (Case work : {op("max_pool", {32, 112, 112, 64}), op("batch_norm", {32, 56, 56, 64}),
+                    op("batch_norm", {32, 32, 32, 16})}) {  // channels last on both sides
+    work.targets = {{"libtorch", "forward", 0.5}, {"libtorch", "backward", 0.5}};
+    cases.push_back(std::move(work));
+  }
   cases.push_back(op("embedding", {50000, 128, 4096}));  // ids = indices(4096, 50000, 3)
   return cases;
 }

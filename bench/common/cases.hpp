@@ -17,9 +17,10 @@ struct Target {
 
 /// One piece of work that all contestants do.
 struct Case {
-  std::string name;    ///< unique: "seed/128", "op/tanh", "gemm/512x512x512/NT"
-  std::string work;    ///< what a factory switches on: "seed", "mlp", "chain", "adamw", "op", "gemm"
-  std::string detail;  ///< operator name of an "op", layout of a "gemm"
+  std::string name;  ///< unique: "seed/128", "op/tanh", "gemm/512x512x512/NT"
+  std::string work;  ///< what a factory switches on: "seed", "mlp", "resnet18", "resnet20", "chain", "adamw",
+                     ///< "op", "gemm"
+  std::string detail;              ///< operator name of an "op", layout of a "gemm"
   std::vector<std::int64_t> size;  ///< meaning depends on the work
   std::vector<Target> targets;
   bool no_heap = false;           ///< a steady-state step of ours must not allocate
@@ -47,6 +48,10 @@ inline constexpr std::int64_t kHidden2 = 128;
 inline constexpr std::int64_t kClasses = 10;
 inline constexpr float kRate = 1e-3f;  // Adam
 }  // namespace mlp_model
+
+namespace resnet_model {
+inline constexpr float kRate = 0.05f;  // SGD, momentum 0.9, weight decay 1e-4
+}  // namespace resnet_model
 
 inline constexpr std::int64_t kChainOperators = 1000;
 

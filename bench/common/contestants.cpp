@@ -29,6 +29,7 @@ std::vector<Contestant> contestants(const Case& work, int threads) {
   add("wengert", make_wengert(work));
 #ifdef WENGERT_BENCH_LIBTORCH
   add("libtorch", make_torch(work));
+  add("libtorch-nhwc", make_torch_resnet(work, true));
 #endif
 #ifdef WENGERT_BENCH_ONEDNN
   add("onednn", make_onednn(work));

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace bench {
@@ -42,6 +43,13 @@ inline std::vector<std::int64_t> indices(std::int64_t count, std::int64_t bound,
     value = static_cast<std::int64_t>((generator.next() >> 11) % static_cast<std::uint64_t>(bound));
   }
   return values;
+}
+
+/// A seed from a parameter's name (FNV-1a).
+inline std::uint64_t seed_of(std::string_view name) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash;
 }
 
 }  // namespace bench

@@ -239,6 +239,7 @@ std::unique_ptr<Peer> make_torch(const Case& work) {
   if (work.work == "mlp") return std::make_unique<Mlp>(work.size[0]);
   if (work.work == "chain") return std::make_unique<Chain>(work.size[0]);
   if (work.work == "adamw") return std::make_unique<AdamWOnly>(work.size[0]);
+  if (auto resnet = make_torch_resnet(work, false)) return resnet;
   return make_torch_operator(work);
 }
 

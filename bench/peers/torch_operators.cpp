@@ -93,10 +93,8 @@ const std::map<std::string, Function>& binary_functions() {
 }
 
 std::unique_ptr<Peer> make_normalisation(const Case& work) {
-  const std::int64_t rows = work.size[0];
-  const std::int64_t columns = work.size[1];
-  std::vector<Tensor> leaves = {uniform_tensor({rows, columns}, -2, 2, 1),
-                                uniform_tensor({columns}, 0.5f, 1.5f, 2),
+  const std::int64_t columns = work.size.back();
+  std::vector<Tensor> leaves = {uniform_tensor(work.size, -2, 2, 1), uniform_tensor({columns}, 0.5f, 1.5f, 2),
                                 uniform_tensor({columns}, -1, 1, 3)};
   if (work.detail == "layer_norm") {
     return std::make_unique<Operator>(std::move(leaves), [columns](const auto& in) {
@@ -104,7 +102,10 @@ std::unique_ptr<Peer> make_normalisation(const Case& work) {
     });
   }
   return std::make_unique<Operator>(std::move(leaves), [](const auto& in) {
-    return torch::batch_norm(in[0], in[1], in[2], {}, {}, true, 0.1, 1e-5, false);
+    const bool image = in[0].dim() == 4;
+    const Tensor y = torch::batch_norm(image ? in[0].permute({0, 3, 1, 2}) : in[0], in[1], in[2], {}, {},
+                                       true, 0.1, 1e-5, false);
+    return image ? y.permute({0, 2, 3, 1}) : y;
   });
 }
 
@@ -122,6 +123,11 @@ std::unique_ptr<Peer> make_torch_operator(const Case& work) {
                                       [](const auto& in) { return torch::mm(in[0], in[1]); });
   }
   if (name == "layer_norm" || name == "batch_norm") return make_normalisation(work);
+  if (name == "max_pool")
+    return std::make_unique<Operator>(
+        std::vector<Tensor>{uniform_tensor(size, -2, 2, 1)}, [](const auto& in) {
+          return torch::max_pool2d(in[0].permute({0, 3, 1, 2}), 3, 2, 1).permute({0, 2, 3, 1});
+        });
   if (name == "embedding") {
     const Tensor ids = tensor_of(indices(size[2], size[0], 3), {size[2]});
     return std::make_unique<Operator>(std::vector<Tensor>{uniform_tensor({size[0], size[1]}, -2, 2, 1)},
