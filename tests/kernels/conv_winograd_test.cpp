@@ -18,7 +18,7 @@ namespace d = wengert::kernels::detail;
 template <int M, class T>
 double bound(Index terms) {
   const double scale = std::sqrt(static_cast<double>(terms)) + 3;
-  return scale * (M == 2 ? 3e-6 : 3e-5) * (sizeof(T) == 4 ? 1 : 1e-8);
+  return scale * (M == 2 ? 3e-6 : 1e-5) * (sizeof(T) == 4 ? 1 : 1e-8);
 }
 
 template <int M, class T>

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <wengert/kernels/conv_direct.hpp>
+#include <wengert/kernels/conv_winograd_tile.hpp>
 #include <wengert/kernels/conv_winograd_transform.hpp>
 
 namespace wengert::inline WENGERT_ISA::kernels::detail {
@@ -20,37 +21,35 @@ struct WinogradPatches {
 };
 
 /// v[point][patch - first][c] = f along both axes of patches begin .. end - 1 of x, zeros outside the image.
-/// `edge` has room for a patch; `count` patches lie between two points.
+/// `count` patches lie between two points.
 template <int In, int Out, class T, class F>
 void map_patches(const WinogradPatches& p, Index channels, const T* x, Index begin, Index end, Index first,
-                 Index count, T* v, T* edge, F f) {
+                 Index count, T* v, F f) {
   using V = Vec<T>;
+  const Index row = p.width * channels;
   for (Index patch = begin; patch < end; ++patch) {
     const Index n = patch / p.columns / p.rows;
     const Index h = patch / p.columns % p.rows * p.step - p.before_height;
     const Index w = patch % p.columns * p.step - p.before_width;
-    const T* from = x + ((n * p.height + h) * p.width + w) * channels;
-    Index row = p.width * channels;
-    if (h < 0 || w < 0 || h + In > p.height || w + In > p.width) {
-      const Index left = std::clamp<Index>(-w, 0, In), right = std::clamp<Index>(p.width - w, left, In);
-      for (Index r = 0; r < In; ++r) {
-        T* const line = edge + r * In * channels;
-        const bool inside = h + r >= 0 && h + r < p.height;
-        std::fill_n(line, (inside ? left : Index{In}) * channels, T(0));
-        if (!inside) continue;
-        std::copy_n(from + r * row + left * channels, (right - left) * channels, line + left * channels);
-        std::fill_n(line + right * channels, (In - right) * channels, T(0));
-      }
-      from = edge;
-      row = In * channels;
-    }
+    const Index top = std::clamp<Index>(-h, 0, In), bottom = std::clamp<Index>(p.height - h, top, In);
+    const Index left = std::clamp<Index>(-w, 0, In), right = std::clamp<Index>(p.width - w, left, In);
+    const bool whole = top == 0 && left == 0 && bottom == In && right == In;
+    const Index at = ((n * p.height + h) * p.width + w) * channels;
     T* const to = v + (patch - first) * channels;
     for_channel_vectors<T>(channels, [=](Index c, auto load, auto store) WENGERT_INLINE_LAMBDA {
       V in[In][In], out[Out][Out];
+      if (whole) {
 #pragma GCC unroll 6
-      for (int r = 0; r < In; ++r)
+        for (int r = 0; r < In; ++r)
 #pragma GCC unroll 6
-        for (int s = 0; s < In; ++s) in[r][s] = load(from + r * row + s * channels + c);
+          for (int s = 0; s < In; ++s) in[r][s] = load(x + (at + r * row + s * channels + c));
+      } else {
+        for (int r = 0; r < In; ++r)
+          for (int s = 0; s < In; ++s) {
+            const bool inside = r >= top && r < bottom && s >= left && s < right;
+            in[r][s] = inside ? load(x + (at + r * row + s * channels + c)) : V(T(0));
+          }
+      }
       transform_both<In, Out>(in, out, f);
 #pragma GCC unroll 6
       for (int r = 0; r < Out; ++r)
@@ -64,7 +63,7 @@ void map_patches(const WinogradPatches& p, Index channels, const T* x, Index beg
 /// that each product has more arithmetic than reading of weights.
 template <class T>
 Index winograd_block(Index patches, Index points, Index in, Index out) noexcept {
-  constexpr Index cache = 1 << 20, most = 16 << 20;
+  constexpr Index cache = 1 << 19, most = 16 << 20;
   const Index each = points * (in + out) * Index{sizeof(T)};
   const Index wanted =
       std::clamp<Index>(std::max(cache / each, in * out / (in + out)), 1, std::max<Index>(1, most / each));
@@ -92,15 +91,10 @@ class WinogradProduct {
         panels_((columns + width - 1) / width, Tile<T>::vectors),
         steps_(rows, Blocking<T>::steps),
         stride_(panels_.total * width),
-        block_(winograd_block<T>(patches_.total(), points, rows, stride_)) {
-    for (Index r = 0; r < most_tile_rows<T>; ++r) {
-      in_at_[r] = r * rows_;
-      out_at_[r] = r * stride_;
-    }
-  }
+        block_(winograd_block<T>(patches_.total(), points, rows, stride_)) {}
 
   Index weights_size() const noexcept { return points * stride_ * rows_; }
-  Index work_size() const noexcept { return block_ * points * (rows_ + stride_) + edge_size(); }
+  Index work_size() const noexcept { return block_ * points * (rows_ + stride_); }
 
   /// w: 9 taps, `tap` apart, of rows x columns, rows `row` apart.
   void run(const T* in, const T* w, Index tap, Index row, T* out) {
@@ -120,9 +114,8 @@ class WinogradProduct {
     for (Index i = 0; i < blocks; ++i) {
       const Index first = i * block_, count = std::min(block_, total - first);
       T *const v = work.data(), *const x = v + block_ * points * rows_;
-      parallel_for_scratch<T>(count, grain, edge_size(), [&](Index begin, Index end, T* edge) {
-        map_in(first + begin, first + end, first, count, in, v, edge);
-      });
+      parallel_for(count, grain,
+                   [&](Index begin, Index end) { map_in(first + begin, first + end, first, count, in, v); });
       const Index products = count * rows_ * Tile<T>::columns;
       parallel_for(points * panels_.count, std::max<Index>(1, Blocking<T>::task_products / products),
                    [&](Index begin, Index end) {
@@ -136,19 +129,17 @@ class WinogradProduct {
   }
 
  private:
-  Index edge_size() const noexcept { return Axis::points * Axis::points * rows_; }
-
   void run_block(Index i, const T* in, const T* weights, T* v, T* out) const {
     const Index first = i * block_, count = std::min(block_, patches_.total() - first);
-    T *const x = v + block_ * points * rows_, *const edge = x + block_ * points * stride_;
-    map_in(first, first + count, first, count, in, v, edge);
+    T* const x = v + block_ * points * rows_;
+    map_in(first, first + count, first, count, in, v);
     for (Index point = 0; point < points; ++point)
       for (Index j = 0; j < panels_.count; ++j) multiply(point, j, count, v, weights, x);
     map_out(first, first + count, first, count, x, out);
   }
 
-  void map_in(Index begin, Index end, Index first, Index count, const T* in, T* v, T* edge) const {
-    map_patches<Axis::points, Axis::points>(patches_, rows_, in, begin, end, first, count, v, edge,
+  void map_in(Index begin, Index end, Index first, Index count, const T* in, T* v) const {
+    map_patches<Axis::points, Axis::points>(patches_, rows_, in, begin, end, first, count, v,
                                             [](const auto& d, auto& o)
                                                 WENGERT_INLINE_LAMBDA { Axis::input(d, o); });
   }
@@ -184,16 +175,14 @@ class WinogradProduct {
   /// x[point] = v[point] u[point], a panel of columns.
   void multiply(Index point, Index j, Index count, const T* v, const T* u, T* x) const {
     const Index vectors = panels_.size(j), first = panels_.begin(j) * width;
-    const Panels rows(count, tile_rows<T>(vectors));
+    const Panels rows(count, even_tile_rows<T>(vectors));
     for (Index s = 0; s < steps_.count; ++s) {
-      const Index run[2] = {0, steps_.size(s)};
       const T* const a = v + point * count * rows_ + steps_.begin(s);
       const T* const b = u + (point * stride_ + first) * rows_ + steps_.begin(s) * vectors * width;
       for (Index i = 0; i < rows.count; ++i)
-        correlate_tile_function<T>(rows.size(i), vectors)(
-            run, 1, a + rows.begin(i) * rows_, in_at_, b, vectors * width,
-            x + (point * count + rows.begin(i)) * stride_ + first, out_at_,
-            {s > 0, nullptr, Activation::none});
+        even_tile_function<T, false>(rows.size(i), vectors)(
+            steps_.size(s), a + rows.begin(i) * rows_, rows_, b, vectors * width,
+            x + (point * count + rows.begin(i)) * stride_ + first, stride_, s > 0);
     }
   }
 
@@ -236,7 +225,6 @@ class WinogradProduct {
   const Epilogue<T> epilogue_;
   const Panels panels_, steps_;  // of vectors of columns; of rows
   const Index stride_, block_;   // columns with the zeros beyond; patches at once
-  Index in_at_[most_tile_rows<T>], out_at_[most_tile_rows<T>];
 };
 
 /// y = epilogue(x * w).

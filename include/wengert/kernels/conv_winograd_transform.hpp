@@ -8,7 +8,8 @@ namespace wengert::inline WENGERT_ISA::kernels::detail {
 
 /// F(M, 3): M outputs of a tile come from M + 2 inputs by M + 2 products instead of 3 M. With V = B^T d, U =
 /// G g and the products X = U V, y = A^T X (Lavin and Gray, arXiv:1509.09308). Points 0, 1, -1 and infinity
-/// for M = 2; also 2 and -2 for M = 4. `Vec` values are channels.
+/// for M = 2; 0, +-3/4, +-3/2 and infinity for M = 4, with a quarter of the rounding error of 0, +-1 and
+/// +-2. `Vec` values are channels.
 template <int M>
 struct WinogradAxis;
 
@@ -57,64 +58,61 @@ struct WinogradAxis<2> {
 template <>
 struct WinogradAxis<4> {
   static constexpr int outputs = 4, points = 6;
+  // The finite points other than 0, and their squares: exact in float, as are all coefficients but the
+  // weights'.
+  static constexpr double a = 0.75, b = 1.5, a2 = a * a, b2 = b * b;
+  // What the weights are scaled by at 0, +-a and +-b.
+  static constexpr double zero = 1 / (a2 * b2);
+  static constexpr double near = 1 / (2 * a2 * (a2 - b2)), far = 1 / (2 * b2 * (b2 - a2));
 
   template <class V>
   static WENGERT_INLINE void input(const V (&d)[6], V (&v)[6]) noexcept {
-    using T = typename V::value_type;
-    const V two(T(2)), four(T(4)), five(T(5));
-    const V even = d[4] - four * d[2], odd = d[3] - four * d[1];
-    const V even2 = d[4] - d[2], odd2 = two * (d[3] - d[1]);
-    v[0] = fma(four, d[0], d[4] - five * d[2]);
-    v[1] = even + odd;
-    v[2] = even - odd;
-    v[3] = even2 + odd2;
-    v[4] = even2 - odd2;
-    v[5] = fma(four, d[1], d[5] - five * d[3]);
+    const V even_a = fma(V(-b2), d[2], d[4]), odd_a = fma(V(-b2), d[1], d[3]);
+    const V even_b = fma(V(-a2), d[2], d[4]), odd_b = fma(V(-a2), d[1], d[3]);
+    v[0] = fma(V(a2 * b2), d[0], fma(V(-a2 - b2), d[2], d[4]));
+    v[1] = fma(V(a), odd_a, even_a);
+    v[2] = fma(V(-a), odd_a, even_a);
+    v[3] = fma(V(b), odd_b, even_b);
+    v[4] = fma(V(-b), odd_b, even_b);
+    v[5] = fma(V(a2 * b2), d[1], fma(V(-a2 - b2), d[3], d[5]));
   }
   template <class V>
   static WENGERT_INLINE void output(const V (&x)[6], V (&y)[4]) noexcept {
-    using T = typename V::value_type;
-    const V two(T(2)), four(T(4)), eight(T(8));
-    const V sum1 = x[1] + x[2], difference1 = x[1] - x[2], sum2 = x[3] + x[4], difference2 = x[3] - x[4];
-    y[0] = x[0] + sum1 + sum2;
-    y[1] = fma(two, difference2, difference1);
-    y[2] = fma(four, sum2, sum1);
-    y[3] = fma(eight, difference2, difference1 + x[5]);
+    const V even_a = x[1] + x[2], odd_a = x[1] - x[2], even_b = x[3] + x[4], odd_b = x[3] - x[4];
+    y[0] = x[0] + (even_a + even_b);
+    y[1] = fma(V(b), odd_b, V(a) * odd_a);
+    y[2] = fma(V(b2), even_b, V(a2) * even_a);
+    y[3] = fma(V(b2 * b), odd_b, fma(V(a2 * a), odd_a, x[5]));
   }
   template <class V>
   static WENGERT_INLINE void output_adjoint(const V (&y)[4], V (&x)[6]) noexcept {
-    using T = typename V::value_type;
-    const V two(T(2)), four(T(4)), eight(T(8));
-    const V even = y[0] + y[2], odd = y[1] + y[3];
-    const V even2 = fma(four, y[2], y[0]), odd2 = fma(eight, y[3], two * y[1]);
+    const V even_a = fma(V(a2), y[2], y[0]), odd_a = fma(V(a2), y[3], y[1]);
+    const V even_b = fma(V(b2), y[2], y[0]), odd_b = fma(V(b2), y[3], y[1]);
     x[0] = y[0];
-    x[1] = even + odd;
-    x[2] = even - odd;
-    x[3] = even2 + odd2;
-    x[4] = even2 - odd2;
+    x[1] = fma(V(a), odd_a, even_a);
+    x[2] = fma(V(-a), odd_a, even_a);
+    x[3] = fma(V(b), odd_b, even_b);
+    x[4] = fma(V(-b), odd_b, even_b);
     x[5] = y[3];
   }
   template <class V>
   static WENGERT_INLINE void weights(const V (&g)[3], V (&u)[6]) noexcept {
-    using T = typename V::value_type;
-    const V sixth(T(-1) / T(6)), quarter(T(0.25)), two(T(2)), four(T(4)), small(T(1) / T(24));
-    const V ends = sixth * (g[0] + g[2]), middle = sixth * g[1];
-    const V ends2 = small * fma(four, g[2], g[0]), middle2 = small * (two * g[1]);
-    u[0] = quarter * g[0];
-    u[1] = ends + middle;
-    u[2] = ends - middle;
-    u[3] = ends2 + middle2;
-    u[4] = ends2 - middle2;
+    const V even_a = V(near) * fma(V(a2), g[2], g[0]), odd_a = V(near * a) * g[1];
+    const V even_b = V(far) * fma(V(b2), g[2], g[0]), odd_b = V(far * b) * g[1];
+    u[0] = V(zero) * g[0];
+    u[1] = even_a + odd_a;
+    u[2] = even_a - odd_a;
+    u[3] = even_b + odd_b;
+    u[4] = even_b - odd_b;
     u[5] = g[2];
   }
   template <class V>
   static WENGERT_INLINE void weights_adjoint(const V (&u)[6], V (&g)[3]) noexcept {
-    using T = typename V::value_type;
-    const V sixth(T(-1) / T(6)), quarter(T(0.25)), two(T(2)), four(T(4)), small(T(1) / T(24));
-    const V sum = sixth * (u[1] + u[2]), sum2 = small * (u[3] + u[4]);
-    g[0] = fma(quarter, u[0], sum + sum2);
-    g[1] = fma(two * small, u[3] - u[4], sixth * (u[1] - u[2]));
-    g[2] = fma(four, sum2, sum) + u[5];
+    const V even_a = V(near) * (u[1] + u[2]), odd_a = V(near * a) * (u[1] - u[2]);
+    const V even_b = V(far) * (u[3] + u[4]), odd_b = V(far * b) * (u[3] - u[4]);
+    g[0] = fma(V(zero), u[0], even_a + even_b);
+    g[1] = odd_a + odd_b;
+    g[2] = fma(V(a2), even_a, fma(V(b2), even_b, u[5]));
   }
 };
 

@@ -18,12 +18,11 @@ class WinogradWeights {
         k_(s.out_channels),
         stride_((k_ + width - 1) / width * width),
         panels_(stride_ / width, Tile<T>::vectors),
-        rows_(c_, tile_rows<T>(panels_.size(0))) {
+        rows_(c_, even_tile_rows<T>(panels_.size(0))) {
     const WindowAxis &h = s.window.height(), &w = s.window.width();
     x_ = {s.window.batch, h.in, w.in, (h.out + M - 1) / M, (w.out + M - 1) / M, M, h.before, w.before};
     dy_ = {s.window.batch, h.out, w.out, x_.rows, x_.columns, M, 0, 0};
     block_ = winograd_block<T>(x_.total(), points, c_, k_);
-    for (Index r = 0; r < most_tile_rows<T>; ++r) row_at_[r] = r;
   }
 
   Index work_size() const noexcept { return points * (block_ * (c_ + k_) + c_ * stride_); }
@@ -34,11 +33,11 @@ class WinogradWeights {
     const Index total = x_.total(), grain = std::max<Index>(1, Blocking<T>::copies / (points * (c_ + k_)));
     for (Index first = 0; first < total; first += block_) {
       const Index count = std::min(block_, total - first);
-      parallel_for_scratch<T>(count, grain, points * std::max(c_, k_), [&](Index begin, Index end, T* edge) {
-        map_patches<Axis::points, Axis::points>(x_, c_, x, first + begin, first + end, first, count, v, edge,
+      parallel_for(count, grain, [&](Index begin, Index end) {
+        map_patches<Axis::points, Axis::points>(x_, c_, x, first + begin, first + end, first, count, v,
                                                 [](const auto& d, auto& o)
                                                     WENGERT_INLINE_LAMBDA { Axis::input(d, o); });
-        map_patches<M, Axis::points>(dy_, k_, dy, first + begin, first + end, first, count, g, edge,
+        map_patches<M, Axis::points>(dy_, k_, dy, first + begin, first + end, first, count, g,
                                      [](const auto& d, auto& o)
                                          WENGERT_INLINE_LAMBDA { Axis::output_adjoint(d, o); });
       });
@@ -62,12 +61,12 @@ class WinogradWeights {
   /// A tile of u[point] = or += v[point]^T g[point].
   void multiply(Index point, Index j, Index i, Index count, const T* v, const T* g, T* u, bool add) const {
     const Index first = panels_.begin(j) * width, vectors = panels_.size(j), columns = vectors * width;
-    const Index row = rows_.begin(i), zero = 0;
+    const Index row = rows_.begin(i);
     const T* const b = g + point * count * k_ + first;
-    const auto tile = correlate_weights_tile_function<T>(rows_.size(i), vectors);
+    const auto tile = even_tile_function<T, true>(rows_.size(i), vectors);
     T* const to = u + (point * c_ + row) * stride_ + first;
     if (first + columns <= k_) {
-      tile(&zero, 1, count, v + point * count * c_ + row, c_, row_at_, b, k_, to, stride_, add);
+      tile(count, v + point * count * c_ + row, c_, b, k_, to, stride_, add);
       return;
     }
     // The last vector ends beyond the columns: a piece of g at a time is copied with zeros behind it.
@@ -76,8 +75,7 @@ class WinogradWeights {
     for (Index p = 0; p < count; p += piece) {
       const Index n = std::min(piece, count - p);
       pack_columns<T>(n, k_ - first, columns, {b + p * k_, k_, 1}, padded);
-      tile(&zero, 1, n, v + (point * count + p) * c_ + row, c_, row_at_, padded, columns, to, stride_,
-           add || p > 0);
+      tile(n, v + (point * count + p) * c_ + row, c_, padded, columns, to, stride_, add || p > 0);
     }
   }
 
@@ -105,7 +103,7 @@ class WinogradWeights {
   const Index c_, k_, stride_;  // channels; output channels with the zeros beyond
   const Panels panels_, rows_;  // of vectors of output channels; of channels
   WinogradPatches x_, dy_;
-  Index block_, row_at_[most_tile_rows<T>];
+  Index block_;
 };
 
 /// dw = or += the gradient of the weights.

@@ -1,0 +1,76 @@
+// The innermost loops of the products at the points of Winograd's convolution: operands lie evenly, so that a
+// tall tile needs few address registers. Floor: kernels.
+#pragma once
+
+#include <wengert/kernels/conv_tile.hpp>
+
+namespace wengert::inline WENGERT_ISA::kernels::detail {
+
+/// Rows of a tile of `vectors`: 16 of one vector where registers suffice.
+template <SimdScalar T>
+constexpr int even_tile_rows(Index vectors) noexcept {
+  return std::min(simd_registers / 2, Tile<T>::rows * Tile<T>::vectors / static_cast<int>(vectors));
+}
+
+/// R rows x V vectors of c (row stride ldc) = or += the sum over p < count of a(r, p) times row p of b. Rows
+/// of b are b_step apart; a(r, p) is a[r * step + p], or a[p * step + r] when Across.
+template <class T, int R, int V, bool Across>
+void even_tile(Index count, const T* a, Index step, const T* b, Index b_step, T* c, Index ldc, bool add) {
+  constexpr int each = 3;  // rows that one address register and its multiples of the step reach
+  Batch<T> acc[R][V];
+  const T* row[(R + each - 1) / each];
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+    if (r % each == 0) row[r / each] = a + r * step;
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) acc[r][v] = Batch<T>(T(0));
+  }
+  for (Index p = 0; p < count; ++p) {
+    Batch<T> bv[V];
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) bv[v] = Batch<T>::load_unaligned(b + v * Tile<T>::width);
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+      const Batch<T> av(Across ? a[r] : row[r / each][r % each * step]);
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) acc[r][v] = xsimd::fma(av, bv[v], acc[r][v]);
+    }
+    if constexpr (Across) {
+      a += step;
+    } else {
+#pragma GCC unroll 6
+      for (int i = 0; i < (R + each - 1) / each; ++i) {
+        ++row[i];
+        __asm__(""
+                : "+r"(row[i]));  // else each row gets an address of its own, more than there are registers
+      }
+    }
+    b += b_step;
+  }
+  const Epilogue<T> epilogue{add, nullptr, Activation::none};
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) finish_row<T, V>(acc[r], c + r * ldc, epilogue);
+}
+
+template <class T>
+using EvenTile = void (*)(Index, const T*, Index, const T*, Index, T*, Index, bool);
+
+/// The tile function for `rows` x `vectors`, rows <= even_tile_rows(vectors).
+template <class T, bool Across>
+EvenTile<T> even_tile_function(Index rows, Index vectors) noexcept {
+  constexpr int most = even_tile_rows<T>(1);
+  static constexpr auto table = []<std::size_t... I>(std::index_sequence<I...>) {
+    constexpr auto entry = []<int R, int V>(std::integral_constant<int, R>, std::integral_constant<int, V>) {
+      if constexpr (R <= even_tile_rows<T>(V))
+        return EvenTile<T>(even_tile<T, R, V, Across>);
+      else
+        return EvenTile<T>(nullptr);
+    };
+    return std::array<EvenTile<T>, sizeof...(I)>{entry(std::integral_constant<int, int(I) % most + 1>(),
+                                                       std::integral_constant<int, int(I) / most + 1>())...};
+  }
+  (std::make_index_sequence<std::size_t(most * Tile<T>::vectors)>());
+  return table[static_cast<std::size_t>((vectors - 1) * most + rows - 1)];
+}
+
+}  // namespace wengert::inline WENGERT_ISA::kernels::detail
