@@ -37,24 +37,18 @@ void map_patches(const WinogradPatches& p, Index channels, const T* x, Index beg
     const Index at = ((n * p.height + h) * p.width + w) * channels;
     T* const to = v + (patch - first) * channels;
     for_channel_vectors<T>(channels, [=](Index c, auto load, auto store) WENGERT_INLINE_LAMBDA {
-      V in[In][In], out[Out][Out];
+      const auto at_tap = [=](int r, int s)
+                              WENGERT_INLINE_LAMBDA { return load(x + (at + r * row + s * channels + c)); };
+      const auto put = [=](int r, int s, V value)
+                           WENGERT_INLINE_LAMBDA { store(value, to + (r * Out + s) * count * channels + c); };
       if (whole) {
-#pragma GCC unroll 6
-        for (int r = 0; r < In; ++r)
-#pragma GCC unroll 6
-          for (int s = 0; s < In; ++s) in[r][s] = load(x + (at + r * row + s * channels + c));
+        transform_both<V, In, Out>(at_tap, put, f);
       } else {
-        for (int r = 0; r < In; ++r)
-          for (int s = 0; s < In; ++s) {
-            const bool inside = r >= top && r < bottom && s >= left && s < right;
-            in[r][s] = inside ? load(x + (at + r * row + s * channels + c)) : V(T(0));
-          }
+        const auto at_edge = [=](int r, int s) WENGERT_INLINE_LAMBDA {
+          return r >= top && r < bottom && s >= left && s < right ? at_tap(r, s) : V(T(0));
+        };
+        transform_both<V, In, Out>(at_edge, put, f);
       }
-      transform_both<In, Out>(in, out, f);
-#pragma GCC unroll 6
-      for (int r = 0; r < Out; ++r)
-#pragma GCC unroll 6
-        for (int s = 0; s < Out; ++s) store(out[r][s], to + (r * Out + s) * count * channels + c);
     });
   }
 }
@@ -153,20 +147,14 @@ class WinogradProduct {
         const Index j = i / rows_, c = i % rows_, size = panels_.size(j) * width;
         for (Index k = 0; k < size; k += width) {
           const Index column = panels_.begin(j) * width + k, valid = std::min(width, columns_ - column);
-          V g[3][3], out[Axis::points][Axis::points];
-#pragma GCC unroll 3
-          for (int r = 0; r < 3; ++r)
-#pragma GCC unroll 3
-            for (int s = 0; s < 3; ++s)
-              g[r][s] = V::load_partial(w + (r * 3 + s) * tap + c * row + column, valid);
-          transform_both<3, Axis::points>(
-              g, out, [](const auto& a, auto& b) WENGERT_INLINE_LAMBDA { Axis::weights(a, b); });
+          const T* const from = w + c * row + column;
           T* const to = u + panels_.begin(j) * width * rows_ + c * size + k;
-#pragma GCC unroll 6
-          for (int r = 0; r < Axis::points; ++r)
-#pragma GCC unroll 6
-            for (int s = 0; s < Axis::points; ++s)
-              out[r][s].store(to + (r * Axis::points + s) * stride_ * rows_);
+          transform_both<V, 3, Axis::points>(
+              [=](int r, int s)
+                  WENGERT_INLINE_LAMBDA { return V::load_partial(from + (r * 3 + s) * tap, valid); },
+              [=, this](int r, int s, V value)
+                  WENGERT_INLINE_LAMBDA { value.store(to + (r * Axis::points + s) * stride_ * rows_); },
+              [](const auto& a, auto& b) WENGERT_INLINE_LAMBDA { Axis::weights(a, b); });
         }
       }
     });
@@ -195,27 +183,20 @@ class WinogradProduct {
       T* const to = out + ((n * out_height_ + h) * out_width_ + w) * columns_;
       const T* const from = x + (patch - first) * stride_;
       for_channel_vectors<T>(columns_, [=, this](Index k, auto load, auto store) WENGERT_INLINE_LAMBDA {
-        V in[Axis::points][Axis::points], y[M][M];
-#pragma GCC unroll 6
-        for (int r = 0; r < Axis::points; ++r)
-#pragma GCC unroll 6
-          for (int s = 0; s < Axis::points; ++s)
-            in[r][s] = load(from + (r * Axis::points + s) * count * stride_ + k);
-        transform_both<Axis::points, M>(
-            in, y, [](const auto& a, auto& b) WENGERT_INLINE_LAMBDA { Axis::output(a, b); });
         const V bias = epilogue_.bias != nullptr ? load(epilogue_.bias + k) : V(T(0));
         const bool relu = epilogue_.activation == Activation::relu;
-#pragma GCC unroll 4
-        for (int r = 0; r < M; ++r)
-#pragma GCC unroll 4
-          for (int s = 0; s < M; ++s) {
-            if (r >= height || s >= across) continue;
-            T* const pixel = to + (r * out_width_ + s) * columns_ + k;
-            V value = y[r][s] + bias;
-            if (epilogue_.add) value = load(pixel) + value;
-            if (relu) value = where(value < V(T(0)), V(T(0)), value);
-            store(value, pixel);
-          }
+        transform_both<V, Axis::points, M>(
+            [=, this](int r, int s)
+                WENGERT_INLINE_LAMBDA { return load(from + (r * Axis::points + s) * count * stride_ + k); },
+            [=, this](int r, int s, V value) WENGERT_INLINE_LAMBDA {
+              if (r >= height || s >= across) return;
+              T* const pixel = to + (r * out_width_ + s) * columns_ + k;
+              value = value + bias;
+              if (epilogue_.add) value = load(pixel) + value;
+              if (relu) value = where(value < V(T(0)), V(T(0)), value);
+              store(value, pixel);
+            },
+            [](const auto& a, auto& b) WENGERT_INLINE_LAMBDA { Axis::output(a, b); });
       });
     }
   }

@@ -116,21 +116,27 @@ struct WinogradAxis<4> {
   }
 };
 
-/// out = f along both axes of in, columns first.
-template <int In, int Out, class V, class F>
-WENGERT_INLINE void transform_both(const V (&in)[In][In], V (&out)[Out][Out], F f) noexcept {
+/// Maps values get(r, s) along both axes by f, columns first, and calls put(r, s, value) for each result.
+/// Values are fetched and put one line at a time: all of them would not fit the registers.
+template <class V, int In, int Out, class Get, class Put, class F>
+WENGERT_INLINE void transform_both(Get get, Put put, F f) noexcept {
   V half[Out][In];
 #pragma GCC unroll 6
   for (int s = 0; s < In; ++s) {
     V column[In], mapped[Out];
 #pragma GCC unroll 6
-    for (int r = 0; r < In; ++r) column[r] = in[r][s];
+    for (int r = 0; r < In; ++r) column[r] = get(r, s);
     f(column, mapped);
 #pragma GCC unroll 6
     for (int r = 0; r < Out; ++r) half[r][s] = mapped[r];
   }
 #pragma GCC unroll 6
-  for (int r = 0; r < Out; ++r) f(half[r], out[r]);
+  for (int r = 0; r < Out; ++r) {
+    V mapped[Out];
+    f(half[r], mapped);
+#pragma GCC unroll 6
+    for (int s = 0; s < Out; ++s) put(r, s, mapped[s]);
+  }
 }
 
 /// Calls f(begin, load, store) for whole vectors of n elements, then for the rest, if any.

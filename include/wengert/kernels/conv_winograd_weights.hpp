@@ -82,21 +82,14 @@ class WinogradWeights {
   void map_back(Index c, const T* u, T* dw, bool add) const {
     using V = Vec<T>;
     for_channel_vectors<T>(k_, [=, this](Index k, auto load, auto store) WENGERT_INLINE_LAMBDA {
-      V in[Axis::points][Axis::points], g[3][3];
-#pragma GCC unroll 6
-      for (int r = 0; r < Axis::points; ++r)
-#pragma GCC unroll 6
-        for (int s = 0; s < Axis::points; ++s)
-          in[r][s] = load(u + ((r * Axis::points + s) * c_ + c) * stride_ + k);
-      transform_both<Axis::points, 3>(
-          in, g, [](const auto& a, auto& b) WENGERT_INLINE_LAMBDA { Axis::weights_adjoint(a, b); });
-#pragma GCC unroll 3
-      for (int r = 0; r < 3; ++r)
-#pragma GCC unroll 3
-        for (int s = 0; s < 3; ++s) {
-          T* const to = dw + ((r * 3 + s) * c_ + c) * k_ + k;
-          store(add ? load(to) + g[r][s] : g[r][s], to);
-        }
+      transform_both<V, Axis::points, 3>(
+          [=, this](int r, int s)
+              WENGERT_INLINE_LAMBDA { return load(u + ((r * Axis::points + s) * c_ + c) * stride_ + k); },
+          [=, this](int r, int s, V value) WENGERT_INLINE_LAMBDA {
+            T* const to = dw + ((r * 3 + s) * c_ + c) * k_ + k;
+            store(add ? load(to) + value : value, to);
+          },
+          [](const auto& a, auto& b) WENGERT_INLINE_LAMBDA { Axis::weights_adjoint(a, b); });
     });
   }
 
