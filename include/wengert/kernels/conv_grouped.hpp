@@ -32,24 +32,33 @@ WENGERT_INLINE Batch<T> permute(Batch<T> v, const std::int32_t* lane) noexcept {
 template <SimdScalar T>
 void spread(Index pixels, Index groups, Index from, Index to, const T* in, T* out) {
   constexpr Index lanes = simd_lanes<T>;
-  const Index channels = groups * from, outputs = groups * to;
-  const Index vectors = from <= to ? outputs / lanes : 0;  // whose lanes lie within one vector of inputs
-  const Scratch<std::int32_t> lane(vectors * lanes);
-  for (Index k = 0; k < vectors * lanes; ++k)
-    lane[k] = static_cast<std::int32_t>((k / to - k / lanes * lanes / to) * from);
+  const Index channels = groups * from, outputs = groups * to, whole = outputs / lanes * lanes;
+  const Scratch<std::int32_t> table(2 * outputs);  // where output k reads: from the pixel, from its vector
+  for (Index k = 0; k < outputs; ++k) {
+    table[k] = static_cast<std::int32_t>(k / to * from);
+    table[outputs + k] = table[k] - table[k / lanes * lanes];
+  }
   constexpr Index task_elements = 1 << 15;
   const Index grain = std::max<Index>(1, task_elements / (from * outputs));
-  parallel_for(pixels, grain, [=, lane = lane.data()](Index begin, Index end) {
+  const std::int32_t *const source = table.data(), *const lane = table.data() + outputs;
+  parallel_for(pixels, grain, [=](Index begin, Index end) {
     for (Index pixel = begin; pixel < end; ++pixel) {
       const T* const x = in + pixel * channels;
       for (Index c = 0; c < from; ++c) {
         T* const y = out + (pixel * from + c) * outputs;
-        for (Index k = 0; k < vectors * lanes; k += lanes) {
-          const Index first = k / to * from + c, left = std::min(lanes, channels - first);
-          const Batch<T> v = Vec<T>::load_partial(x + first, left).v;
+        const auto one_by_one = [=](Index first, Index last) {
+          for (Index k = first; k < last; ++k) y[k] = x[source[k] + c];
+        };
+        for (Index k = 0; k < whole; k += lanes) {
+          if (lane[k + lanes - 1] >= lanes) {  // its inputs lie in more than one vector
+            one_by_one(k, k + lanes);
+            continue;
+          }
+          const Index first = source[k] + c;
+          const Batch<T> v = Vec<T>::load_partial(x + first, std::min(lanes, channels - first)).v;
           permute<T>(v, lane + k).store_unaligned(y + k);
         }
-        for (Index k = vectors * lanes; k < outputs; ++k) y[k] = x[k / to * from + c];
+        one_by_one(whole, outputs);
       }
     }
   });

@@ -61,7 +61,8 @@ Index winograd_block(Index patches, Index points, Index in, Index out) noexcept 
   const Index each = points * (in + out) * Index{sizeof(T)};
   const Index wanted =
       std::clamp<Index>(std::max(cache / each, in * out / (in + out)), 1, std::max<Index>(1, most / each));
-  const Index blocks = std::max<Index>(1, (patches + wanted - 1) / wanted);
+  Index blocks = std::max<Index>(1, (patches + wanted - 1) / wanted);
+  blocks += blocks > 1 ? blocks % 2 : 0;  // an even share for two threads
   return std::max<Index>(1, (patches + blocks - 1) / blocks);
 }
 
