@@ -7,6 +7,7 @@
 
 #include "cases/operands.hpp"
 #include "cases/suites.hpp"
+#include "oracle/conv_oracles.hpp"
 #include "oracle/image_oracles.hpp"
 
 namespace {
@@ -160,6 +161,7 @@ std::map<std::string, Oracle> oracles() {
       {"log_softmax/middle", [](const Inputs& x) { return torch::log_softmax(x[0], 1); }},
   };
   oracle::add_image_rows(all);
+  oracle::add_conv_rows(all);
   add_reduction(all, "sum", [](const Tensor& x, auto axes, bool keep) { return x.sum(axes, keep); });
   add_reduction(all, "mean", [](const Tensor& x, auto axes, bool keep) { return x.mean(axes, keep); });
   add_reduction(all, "logsumexp",
