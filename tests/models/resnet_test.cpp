@@ -209,7 +209,7 @@ TEST(ResNet, APaddedShortcutTakesEverySecondPixelAndAddsChannelsOfZeros) {
             (std::vector<float>{0, 0, 2, 0, 0, 0, 5, 0, 0, 0, 0, 17, 18, 0, 0, 0, 0, 22, 0, 0}));
   backward(sum(y), grads);
   std::vector<float> dx(24, 0.0f);
-  for (const std::size_t i : {1, 4, 16, 17, 21}) dx[i] = 1;
+  for (const std::size_t i : {1u, 4u, 16u, 17u, 21u}) dx[i] = 1;
   EXPECT_EQ(grads[x].to_vector(), dx);
 }
 
