@@ -220,7 +220,7 @@ const Rows conv2d_rows([] {
       [](const auto& x, const auto& w, const auto& b) { return conv2d(x, w, b, {.padding = 1}); },
       real({2, 22, 23, 17}), real({3, 3, 17, 18}, -0.5, 0.5), real({18}))
       .reference(with_bias(taps({1, 1}, {1, 1}, {1, 1})))
-      .tolerance(1e-5, 1e-11)
+      .tolerance(4e-5, 1e-11)  // F(4x4): 1e-5 of the largest result
       .bench({{2, 28, 27, 128}, {3, 3, 128, 128}, {128}});
 });
 
