@@ -48,12 +48,15 @@ class ConvBase : public Module<Derived, T> {
                                  1 / std::sqrt(3.0 * static_cast<double>(init::fans(weight.shape()).in)));
   }
 
-  /// Channels of one group; throws ValueError unless `groups` divides them.
-  static Index group_share(std::string_view op, const char* what, Index channels, Index groups) {
-    if (channels < 1 || groups < 1 || channels % groups != 0)
-      fail<ValueError>(op, "bad ", what, "; got ", channels, " in ", groups,
-                       " groups; expected a positive multiple of the groups");
-    return channels / groups;
+  /// Throws ValueError unless `groups` divides the channels.
+  static void check_channels(std::string_view op, Index in, Index out, Index groups) {
+    const auto check = [&](const char* what, Index channels) {
+      if (channels < 1 || groups < 1 || channels % groups != 0)
+        fail<ValueError>(op, "bad ", what, " channels; got ", channels, " in ", groups,
+                         " groups; expected a positive multiple of the groups");
+    };
+    check("input", in);
+    check("output", out);
   }
 
  private:
@@ -77,9 +80,8 @@ class ConvModule : public ConvBase<Derived, T> {
  protected:
   ConvModule(Index in, Index out, const PerAxis& kernel, Generator& generator, const ConvOptions& options)
       : ConvBase<Derived, T>(name, Axes, kernel,
-                             this->group_share(name, "input channels", in, options.groups),
-                             (this->group_share(name, "output channels", out, options.groups), out), out,
-                             options.bias, generator),
+                             (this->check_channels(name, in, out, options.groups), in / options.groups), out,
+                             out, options.bias, generator),
         options_{options.stride, options.padding, options.dilation, options.groups} {}
 
  private:
@@ -110,9 +112,8 @@ class ConvTransposeModule : public ConvBase<Derived, T> {
   ConvTransposeModule(Index in, Index out, const PerAxis& kernel, Generator& generator,
                       const ConvTransposeOptions& options)
       : ConvBase<Derived, T>(name, Axes, kernel,
-                             this->group_share(name, "output channels", out, options.groups),
-                             (this->group_share(name, "input channels", in, options.groups), in), out,
-                             options.bias, generator),
+                             (this->check_channels(name, in, out, options.groups), out / options.groups), in,
+                             out, options.bias, generator),
         options_{options.stride, options.padding, options.output_padding, options.dilation, options.groups} {}
 
  private:
