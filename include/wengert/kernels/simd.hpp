@@ -19,9 +19,18 @@
 #include <wengert/base/config.hpp>
 #include <wengert/base/scalar.hpp>
 
-/// Small functions whose cost is the call itself: always inlined, so that constants stay in registers.
+/// Small functions whose cost is the call itself: always inlined, so that constants stay in registers. Not
+/// where clang checks every access, whose optimizer would take minutes over a kernel.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define WENGERT_INLINE inline
+#define WENGERT_INLINE_LAMBDA
+#endif
+#endif
+#if !defined(WENGERT_INLINE)
 #define WENGERT_INLINE inline __attribute__((always_inline))
 #define WENGERT_INLINE_LAMBDA __attribute__((always_inline))
+#endif
 
 // g++ 12 at -O3 with AVX-512 turns a conditional load or store of a register in a loop into a masked one, and
 // takes the condition for the mask: one lane instead of all. A branch with an asm is left alone.
