@@ -17,6 +17,11 @@ struct DepthwiseLine {
   bool add;
 
   void run(const T* in, T* out) const {
+    if (taps == 0) [[unlikely]] {  // padding alone; an image without pixels has not even an address
+      for (Index j = 0; j < (add ? 0 : count); ++j)
+        for (Index c = 0; c < channels; ++c) out[j * out_step + c] = bias != nullptr ? bias[c] : T(0);
+      return;
+    }
     Index i = 0;
     for (; i + 2 <= count; i += 2) pixels<2>(in + i * in_step, out + i * out_step);
     if (i < count) pixels<1>(in + i * in_step, out + i * out_step);
