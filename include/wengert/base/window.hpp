@@ -48,6 +48,11 @@ struct WindowAxis {
 
   /// From the first tap to the last.
   constexpr Index span() const noexcept { return (kernel - 1) * dilation + 1; }
+  /// Windows that fit the input with `padding` in all around it.
+  constexpr Index fitting(Index padding) const noexcept {
+    const Index room = in + padding - span();
+    return room < 0 ? 0 : room / stride + 1;
+  }
   constexpr Index first(Index o) const noexcept { return o * stride - before; }
   /// Taps begin .. end - 1 of output position o read within the input.
   constexpr Index tap_begin(Index o) const noexcept {
@@ -76,5 +81,22 @@ struct Window {
   constexpr Index outputs() const noexcept { return axis[0].out * axis[1].out * axis[2].out; }
   constexpr Index taps() const noexcept { return axis[0].kernel * axis[1].kernel * axis[2].kernel; }
 };
+
+namespace detail {
+
+/// How the shape of an image with `axes` spatial axes reads in messages.
+constexpr std::string_view image_form(int axes) noexcept {
+  return axes == 1 ? "(N, W, C)" : axes == 2 ? "(N, H, W, C)" : "(N, D, H, W, C)";
+}
+
+/// (N, spatial sizes, channels) of the window's input, or of its output.
+constexpr Shape image_shape(const Window& w, int axes, bool output, Index channels) {
+  Shape shape{w.batch};
+  for (int i = 0; i < axes; ++i) shape.push_back(output ? w.spatial(axes, i).out : w.spatial(axes, i).in);
+  shape.push_back(channels);
+  return shape;
+}
+
+}  // namespace detail
 
 }  // namespace wengert::inline WENGERT_ISA

@@ -36,7 +36,7 @@ void map_patches(const WinogradPatches& p, Index channels, const T* x, Index beg
     const bool whole = top == 0 && left == 0 && bottom == In && right == In;
     const Index at = ((n * p.height + h) * p.width + w) * channels;
     T* const to = v + (patch - first) * channels;
-    for_channel_vectors<T>(channels, [=](Index c, auto load, auto store) WENGERT_INLINE_LAMBDA {
+    for_vectors<T>(channels, [=](Index c, auto load, auto store) WENGERT_INLINE_LAMBDA {
       const auto at_tap = [=](int r, int s)
                               WENGERT_INLINE_LAMBDA { return load(x + (at + r * row + s * channels + c)); };
       const auto put = [=](int r, int s, V value)
@@ -183,7 +183,7 @@ class WinogradProduct {
       const Index height = std::min<Index>(M, out_height_ - h), across = std::min<Index>(M, out_width_ - w);
       T* const to = out + ((n * out_height_ + h) * out_width_ + w) * columns_;
       const T* const from = x + (patch - first) * stride_;
-      for_channel_vectors<T>(columns_, [=, this](Index k, auto load, auto store) WENGERT_INLINE_LAMBDA {
+      for_vectors<T>(columns_, [=, this](Index k, auto load, auto store) WENGERT_INLINE_LAMBDA {
         const V bias = epilogue_.bias != nullptr ? load(epilogue_.bias + k) : V(T(0));
         const bool relu = epilogue_.activation == Activation::relu;
         transform_both<V, Axis::points, M>(

@@ -2,7 +2,7 @@
 // kernels.
 #pragma once
 
-#include <wengert/kernels/vec.hpp>
+#include <wengert/kernels/runs.hpp>
 
 namespace wengert::inline WENGERT_ISA::kernels::detail {
 
@@ -137,22 +137,6 @@ WENGERT_INLINE void transform_both(Get get, Put put, F f) noexcept {
 #pragma GCC unroll 6
     for (int s = 0; s < Out; ++s) put(r, s, mapped[s]);
   }
-}
-
-/// Calls f(begin, load, store) for whole vectors of n elements, then for the rest, if any.
-template <class T, class F>
-WENGERT_INLINE void for_channel_vectors(Index n, F f) noexcept {
-  using V = Vec<T>;
-  Index c = 0;
-  for (; c + V::lanes <= n; c += V::lanes)
-    f(
-        c, [](const T* p) WENGERT_INLINE_LAMBDA { return V::load(p); },
-        [](V v, T* p) WENGERT_INLINE_LAMBDA { v.store(p); });
-  const Index left = n - c;
-  if (left > 0)
-    f(
-        c, [left](const T* p) WENGERT_INLINE_LAMBDA { return V::load_partial(p, left); },
-        [left](V v, T* p) WENGERT_INLINE_LAMBDA { v.store_partial(p, left); });
 }
 
 }  // namespace wengert::inline WENGERT_ISA::kernels::detail

@@ -96,7 +96,7 @@ class WinogradWeights {
   /// dw from the sums of all parts, `size` apart.
   void map_back(Index c, const T* u, Index size, T* dw, bool add) const {
     using V = Vec<T>;
-    for_channel_vectors<T>(k_, [=, this](Index k, auto load, auto store) WENGERT_INLINE_LAMBDA {
+    for_vectors<T>(k_, [=, this](Index k, auto load, auto store) WENGERT_INLINE_LAMBDA {
       transform_both<V, Axis::points, 3>(
           [=, this](int r, int s) WENGERT_INLINE_LAMBDA {
             const T* from = u + ((r * Axis::points + s) * c_ + c) * stride_ + k;

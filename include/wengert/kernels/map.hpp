@@ -8,6 +8,7 @@
 #include <wengert/kernels/dual.hpp>
 #include <wengert/kernels/nd_loop.hpp>
 #include <wengert/kernels/parallel.hpp>
+#include <wengert/kernels/runs.hpp>
 
 namespace wengert::inline WENGERT_ISA::kernels {
 
@@ -51,24 +52,6 @@ struct MapRows {
 };
 
 namespace detail {
-
-/// Calls `f(i, load, store)` for the vectors of a row of n; the last may be partial.
-template <class T, class F>
-WENGERT_INLINE void for_vectors(Index n, F f) {
-  using V = Vec<T>;
-  Index i = 0;
-  for (; i + V::lanes <= n; i += V::lanes)
-    f(
-        i, [](const T* p) WENGERT_INLINE_LAMBDA { return V::load(p); },
-        [](const auto& v, auto* p) WENGERT_INLINE_LAMBDA { v.store(p); });
-  if constexpr (V::lanes > 1) {
-    const Index left = n - i;
-    if (left > 0)
-      f(
-          i, [left](const T* p) WENGERT_INLINE_LAMBDA { return V::load_partial(p, left); },
-          [left](const auto& v, auto* p) WENGERT_INLINE_LAMBDA { v.store_partial(p, left); });
-  }
-}
 
 template <class T, std::size_t K>
 WENGERT_INLINE std::array<Vec<T>, K> repeated(const std::array<RowOperand<T>, K>& x) {

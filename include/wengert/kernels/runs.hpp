@@ -6,61 +6,62 @@
 
 namespace wengert::inline WENGERT_ISA::kernels {
 
+namespace detail {
+
+/// Calls `f(i, load, store)` for the vectors of a row of n; the last may be partial.
+template <class T, class F>
+WENGERT_INLINE void for_vectors(Index n, F f) {
+  using V = Vec<T>;
+  Index i = 0;
+  for (; i + V::lanes <= n; i += V::lanes)
+    f(
+        i, [](const T* p) WENGERT_INLINE_LAMBDA { return V::load(p); },
+        [](const auto& v, auto* p) WENGERT_INLINE_LAMBDA { v.store(p); });
+  if constexpr (V::lanes > 1) {
+    const Index left = n - i;
+    if (left > 0)
+      f(
+          i, [left](const T* p) WENGERT_INLINE_LAMBDA { return V::load_partial(p, left); },
+          [left](const auto& v, auto* p) WENGERT_INLINE_LAMBDA { v.store_partial(p, left); });
+  }
+}
+
+}  // namespace detail
+
 /// y[i] = value for n elements.
 template <Scalar T>
 WENGERT_INLINE void fill_run(T value, Index n, T* y) noexcept {
-  constexpr Index lanes = Vec<T>::lanes;
   const Vec<T> v(value);
-  Index i = 0;
-  for (; i + lanes <= n; i += lanes) v.store(y + i);
-  if (i < n) v.store_partial(y + i, n - i);
+  detail::for_vectors<T>(n, [=](Index i, auto, auto store) WENGERT_INLINE_LAMBDA { store(v, y + i); });
 }
 
 /// y[i] = x[i], or += with Add, for n elements.
 template <bool Add, Scalar T>
 WENGERT_INLINE void copy_run(const T* x, Index n, T* y) noexcept {
-  constexpr Index lanes = Vec<T>::lanes;
-  Index i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    Vec<T> v = Vec<T>::load(x + i);
-    if constexpr (Add) v = Vec<T>::load(y + i) + v;
-    v.store(y + i);
-  }
-  if (i < n) {
-    Vec<T> v = Vec<T>::load_partial(x + i, n - i);
-    if constexpr (Add) v = Vec<T>::load_partial(y + i, n - i) + v;
-    v.store_partial(y + i, n - i);
-  }
+  detail::for_vectors<T>(n, [=](Index i, auto load, auto store) WENGERT_INLINE_LAMBDA {
+    Vec<T> v = load(x + i);
+    if constexpr (Add) v = load(y + i) + v;
+    store(v, y + i);
+  });
 }
 
 /// y[i] = w x[i], or += with Add, for n elements.
 template <bool Add, Field T>
 WENGERT_INLINE void scale_run(const T* x, T w, Index n, T* y) noexcept {
-  constexpr Index lanes = Vec<T>::lanes;
   const Vec<T> s(w);
-  Index i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    Vec<T> v = s * Vec<T>::load(x + i);
-    if constexpr (Add) v = Vec<T>::load(y + i) + v;
-    v.store(y + i);
-  }
-  if (i < n) {
-    Vec<T> v = s * Vec<T>::load_partial(x + i, n - i);
-    if constexpr (Add) v = Vec<T>::load_partial(y + i, n - i) + v;
-    v.store_partial(y + i, n - i);
-  }
+  detail::for_vectors<T>(n, [=](Index i, auto load, auto store) WENGERT_INLINE_LAMBDA {
+    Vec<T> v = s * load(x + i);
+    if constexpr (Add) v = load(y + i) + v;
+    store(v, y + i);
+  });
 }
 
 /// y[i] = v x0[i] + w x1[i] for n elements.
 template <Field T>
 WENGERT_INLINE void blend_run(const T* x0, T v, const T* x1, T w, Index n, T* y) noexcept {
-  constexpr Index lanes = Vec<T>::lanes;
   const Vec<T> s(v), t(w);
-  Index i = 0;
-  for (; i + lanes <= n; i += lanes) (s * Vec<T>::load(x0 + i) + t * Vec<T>::load(x1 + i)).store(y + i);
-  if (i < n)
-    (s * Vec<T>::load_partial(x0 + i, n - i) + t * Vec<T>::load_partial(x1 + i, n - i))
-        .store_partial(y + i, n - i);
+  detail::for_vectors<T>(n, [=](Index i, auto load, auto store)
+                                WENGERT_INLINE_LAMBDA { store(s * load(x0 + i) + t * load(x1 + i), y + i); });
 }
 
 }  // namespace wengert::inline WENGERT_ISA::kernels

@@ -65,7 +65,8 @@ Tensor<T> conv(const Tensor<T>& x, const Tensor<T>& w, const Tensor<T>* b, const
 ///   Ho = floor((H + 2 padding - dilation (kh - 1) - 1) / stride) + 1, and so for Wo
 ///   y[n, i, j, k]  = b[k] + sum over p, q, c of x[n, i stride - padding + p dilation, ..., c] w[p, q, c, k]
 ///   dx, dw += the adjoints;   db += sum of dy over N, Ho, Wo
-/// Saves x if w, and w if x, asks for a gradient. `kernels::conv_algorithm` has the algorithms and their
+/// Saves x if w, and w if x, asks for a gradient. Where 3x3 kernels take Winograd's way, a NaN or infinity in
+/// x spoils the rest of its tile of pixels as well. `kernels::conv_algorithm` has the algorithms and their
 /// errors. Throws ShapeError when ranks, channels, groups or the bias do not fit or the kernel is larger than
 /// the padded input, ValueError on options out of range.
 template <Field T>
@@ -80,8 +81,8 @@ Tensor<T> conv2d(const Tensor<T>& x, const Tensor<T>& w, const ConvOptions& opti
 }
 /// y = relu(conv2d(x, w, b)) as one record; saves y in place of the sums. relu'(0) = 0, and NaN passes.
 template <Field T>
-Tensor<T> conv2d_relu(const Tensor<T>& x, const Tensor<T>& w, const Tensor<T>& b,
-                      const ConvOptions& options = {}) {
+requires detail::Ordered<T> Tensor<T> conv2d_relu(const Tensor<T>& x, const Tensor<T>& w, const Tensor<T>& b,
+                                                  const ConvOptions& options = {}) {
   return detail::conv<2, true>(x, w, &b, options);
 }
 
@@ -98,8 +99,8 @@ Tensor<T> conv1d(const Tensor<T>& x, const Tensor<T>& w, const ConvOptions& opti
 }
 /// y = relu(conv1d(x, w, b)) as one record.
 template <Field T>
-Tensor<T> conv1d_relu(const Tensor<T>& x, const Tensor<T>& w, const Tensor<T>& b,
-                      const ConvOptions& options = {}) {
+requires detail::Ordered<T> Tensor<T> conv1d_relu(const Tensor<T>& x, const Tensor<T>& w, const Tensor<T>& b,
+                                                  const ConvOptions& options = {}) {
   return detail::conv<1, true>(x, w, &b, options);
 }
 
@@ -116,8 +117,8 @@ Tensor<T> conv3d(const Tensor<T>& x, const Tensor<T>& w, const ConvOptions& opti
 }
 /// y = relu(conv3d(x, w, b)) as one record.
 template <Field T>
-Tensor<T> conv3d_relu(const Tensor<T>& x, const Tensor<T>& w, const Tensor<T>& b,
-                      const ConvOptions& options = {}) {
+requires detail::Ordered<T> Tensor<T> conv3d_relu(const Tensor<T>& x, const Tensor<T>& w, const Tensor<T>& b,
+                                                  const ConvOptions& options = {}) {
   return detail::conv<3, true>(x, w, &b, options);
 }
 

@@ -55,10 +55,6 @@ inline constexpr std::string_view conv_relu_names[] = {"conv1d_relu", "conv2d_re
 inline constexpr std::string_view conv_transpose_names[] = {"conv_transpose1d", "conv_transpose2d",
                                                             "conv_transpose3d"};
 
-inline const char* image_form(int axes) {
-  return axes == 1 ? "(N, W, C)" : axes == 2 ? "(N, H, W, C)" : "(N, D, H, W, C)";
-}
-
 /// Ranks and groups; `in` and `out` are the channels that w reads and writes.
 inline void check_conv(std::string_view op, int axes, const Shape& x, const Shape& w, const Shape* b,
                        Index groups, bool transposed) {
@@ -105,8 +101,8 @@ inline kernels::ConvShape conv_shape(std::string_view op, int axes, const Shape&
     if (options.padding.same())
       padding = std::max<Index>(0, (std::max<Index>(a.in, 1) - 1) / a.stride * a.stride + a.span() - a.in);
     a.before = padding / 2;
-    a.out = (a.in + padding - a.span()) / a.stride + 1;
-    if (a.in + padding < a.span())
+    a.out = a.fitting(padding);
+    if (a.out == 0)
       fail<ShapeError>(op, "the kernel is larger than the padded input; x is ", x, ", w is ", w,
                        ", padding is ", options.padding, ", dilation is ", options.dilation,
                        "; expected at most ", a.in + padding,
@@ -141,14 +137,6 @@ inline kernels::ConvShape conv_transpose_shape(std::string_view op, int axes, co
                        options.padding, "; expected at least one pixel along axis ", 1 + i);
   }
   return s;
-}
-
-/// (N, spatial sizes, channels).
-inline Shape image_shape(const Window& w, int axes, bool output, Index channels) {
-  Shape shape{w.batch};
-  for (int i = 0; i < axes; ++i) shape.push_back(output ? w.spatial(axes, i).out : w.spatial(axes, i).in);
-  shape.push_back(channels);
-  return shape;
 }
 
 }  // namespace detail

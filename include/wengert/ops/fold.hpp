@@ -29,11 +29,11 @@ inline Window fold_window(std::string_view op, const Shape& shape, const FoldOpt
   for (int i = 0; i < axes; ++i) {
     WindowAxis& a = w.spatial(axes, i);
     a = {shape[i + 1], 0, o.kernel[i], o.stride[i], o.padding[i], o.dilation[i]};
-    if (a.in + 2 * a.before < a.span())
+    a.out = a.fitting(2 * a.before);
+    if (a.out == 0)
       fail<ShapeError>(op, "the window does not fit spatial axis ", i, "; the image is ", shape,
                        ", kernel is ", o.kernel, ", padding is ", o.padding, ", dilation is ", o.dilation,
                        "; expected size + 2 * padding >= ", a.span());
-    a.out = (a.in + 2 * a.before - a.span()) / a.stride + 1;
   }
   return w;
 }

@@ -81,11 +81,6 @@ Tensor<T> linear(const Tensor<T>& x, const Tensor<T>& w, const Tensor<T>* b) {
   return y;
 }
 
-template <class T>
-concept Ordered = requires(T a) {
-  static_cast<bool>(a < a);
-};
-
 }  // namespace detail
 
 /// Fully connected layer, with PyTorch's layout of weights; leading axes are folded, so the gradient of w is

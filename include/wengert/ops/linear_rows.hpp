@@ -68,6 +68,12 @@ Saved<T> save_if(bool needed, const Tensor<T>& x) {
   return needed ? save(x) : save(Tensor<T>(Buffer(), x.shape(), contiguous_strides(x.shape()), 0));
 }
 
+/// Element types that relu can be applied to.
+template <class T>
+concept Ordered = requires(T a) {
+  static_cast<bool>(a < a);
+};
+
 /// The gradient of a layer's sums before relu and of its bias: db = (or +=) column sums of dy, taken only
 /// where y > 0 or is NaN when Relu. Writes those dy to `masked`, which it returns; without Relu it returns
 /// dy.

@@ -82,21 +82,21 @@ Tensor<T> batch_norm(const Tensor<T>& x, const Tensor<T>& weight, const Tensor<T
 /// relu'(0) = 0. Saves what batch_norm saves, and bias; backward finds the sign of y from x again, so y is
 /// not kept. Shapes, running statistics and errors are those of `batch_norm`, named batch_norm_relu.
 template <Field T>
-requires detail::HasOrder<T> Tensor<T> batch_norm_relu(const Tensor<T>& x,
-                                                       const std::type_identity_t<Tensor<T>>* weight,
-                                                       const std::type_identity_t<Tensor<T>>* bias,
-                                                       std::type_identity_t<Tensor<T>>* running_mean,
-                                                       std::type_identity_t<Tensor<T>>* running_var,
-                                                       const BatchNormOptions& options = {}) {
+requires detail::Ordered<T> Tensor<T> batch_norm_relu(const Tensor<T>& x,
+                                                      const std::type_identity_t<Tensor<T>>* weight,
+                                                      const std::type_identity_t<Tensor<T>>* bias,
+                                                      std::type_identity_t<Tensor<T>>* running_mean,
+                                                      std::type_identity_t<Tensor<T>>* running_var,
+                                                      const BatchNormOptions& options = {}) {
   return detail::batch_norm<kernels::NormEnd::relu, T>("batch_norm_relu", x, nullptr, weight, bias,
                                                        running_mean, running_var, options);
 }
 /// As above, with all tensors present.
 template <Field T>
-requires detail::HasOrder<T> Tensor<T> batch_norm_relu(const Tensor<T>& x, const Tensor<T>& weight,
-                                                       const Tensor<T>& bias, Tensor<T>& running_mean,
-                                                       Tensor<T>& running_var,
-                                                       const BatchNormOptions& options = {}) {
+requires detail::Ordered<T> Tensor<T> batch_norm_relu(const Tensor<T>& x, const Tensor<T>& weight,
+                                                      const Tensor<T>& bias, Tensor<T>& running_mean,
+                                                      Tensor<T>& running_var,
+                                                      const BatchNormOptions& options = {}) {
   return batch_norm_relu(x, &weight, &bias, &running_mean, &running_var, options);
 }
 
@@ -106,21 +106,21 @@ requires detail::HasOrder<T> Tensor<T> batch_norm_relu(const Tensor<T>& x, const
 /// Saves what batch_norm saves, and y. Errors are those of `batch_norm`, named batch_norm_add_relu, and a
 /// ShapeError for a residual of another shape.
 template <Field T>
-requires detail::HasOrder<T> Tensor<T> batch_norm_add_relu(const Tensor<T>& x, const Tensor<T>& residual,
-                                                           const std::type_identity_t<Tensor<T>>* weight,
-                                                           const std::type_identity_t<Tensor<T>>* bias,
-                                                           std::type_identity_t<Tensor<T>>* running_mean,
-                                                           std::type_identity_t<Tensor<T>>* running_var,
-                                                           const BatchNormOptions& options = {}) {
+requires detail::Ordered<T> Tensor<T> batch_norm_add_relu(const Tensor<T>& x, const Tensor<T>& residual,
+                                                          const std::type_identity_t<Tensor<T>>* weight,
+                                                          const std::type_identity_t<Tensor<T>>* bias,
+                                                          std::type_identity_t<Tensor<T>>* running_mean,
+                                                          std::type_identity_t<Tensor<T>>* running_var,
+                                                          const BatchNormOptions& options = {}) {
   return detail::batch_norm<kernels::NormEnd::add_relu, T>("batch_norm_add_relu", x, &residual, weight, bias,
                                                            running_mean, running_var, options);
 }
 /// As above, with all tensors present.
 template <Field T>
-requires detail::HasOrder<T> Tensor<T> batch_norm_add_relu(const Tensor<T>& x, const Tensor<T>& residual,
-                                                           const Tensor<T>& weight, const Tensor<T>& bias,
-                                                           Tensor<T>& running_mean, Tensor<T>& running_var,
-                                                           const BatchNormOptions& options = {}) {
+requires detail::Ordered<T> Tensor<T> batch_norm_add_relu(const Tensor<T>& x, const Tensor<T>& residual,
+                                                          const Tensor<T>& weight, const Tensor<T>& bias,
+                                                          Tensor<T>& running_mean, Tensor<T>& running_var,
+                                                          const BatchNormOptions& options = {}) {
   return batch_norm_add_relu(x, residual, &weight, &bias, &running_mean, &running_var, options);
 }
 

@@ -16,11 +16,6 @@ struct BatchNormOptions {
 
 namespace detail {
 
-template <class T>
-concept HasOrder = requires(T a) {
-  static_cast<bool>(a < a);
-};
-
 template <Field T>
 FoldedRows<T> channel_rows(const Tensor<T>& x) {
   return FoldedRows<T>(x, x.rank() - 1, FoldedRows<T>::Columns::contiguous);

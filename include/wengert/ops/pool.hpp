@@ -39,7 +39,7 @@ template <PoolKind kind, int axes, Field T>
 Tensor<T> max_pool(const Tensor<T>& x, const kernels::PoolWindow& window) {
   const Recorder rec(pool_name(kind, axes), x);
   const Tensor<T> xc = x.packed();
-  Tensor<T> y(pool_result(axes, window.window));
+  Tensor<T> y(image_shape(window.window, axes, true, window.window.channels));
   if (!rec) {
     kernels::max_pool(window, xc.data(), y.fresh_data(), static_cast<void*>(nullptr));
     return y;
@@ -60,7 +60,7 @@ template <PoolKind kind, int axes, Field T>
 Tensor<T> avg_pool(const Tensor<T>& x, const kernels::PoolWindow& window) {
   const Recorder rec(pool_name(kind, axes), x);
   const Tensor<T> xc = x.packed();
-  Tensor<T> y(pool_result(axes, window.window));
+  Tensor<T> y(image_shape(window.window, axes, true, window.window.channels));
   kernels::avg_pool(window, xc.data(), y.fresh_data());
   if (rec) rec.record(y, AvgPoolRule<T, kind, axes>{window});
   return y;

@@ -60,11 +60,7 @@ inline void check_pool_options(std::string_view op, int axes, const AvgPoolOptio
 }
 
 inline void check_pool_image(std::string_view op, int axes, const Shape& x) {
-  if (x.rank() != axes + 2)
-    fail<ShapeError>(op, "wrong rank; x is ", x, "; expected ",
-                     axes == 1   ? "(N, W, C)"
-                     : axes == 2 ? "(N, H, W, C)"
-                                 : "(N, D, H, W, C)");
+  if (x.rank() != axes + 2) fail<ShapeError>(op, "wrong rank; x is ", x, "; expected ", image_form(axes));
   for (int i = 1; i <= axes; ++i)
     if (x[i] == 0) fail<ShapeError>(op, "the image has no pixels; x is ", x, "; expected at least one");
 }
@@ -118,14 +114,6 @@ inline kernels::PoolWindow adaptive_window(std::string_view op, int axes, const 
     fail<ShapeError>(op, "the window has too many pixels; x is ", x, ", output size is ", size,
                      "; expected windows of at most ", kernels::pool_most_taps);
   return w;
-}
-
-/// (N, spatial axes, C) of the output.
-inline Shape pool_result(int axes, const Window& w) {
-  Shape y{w.batch};
-  for (int i = 0; i < axes; ++i) y.push_back(w.spatial(axes, i).out);
-  y.push_back(w.channels);
-  return y;
 }
 
 }  // namespace detail
