@@ -1,6 +1,7 @@
 // Exceptions and their one message grammar: `op: fault; operands as passed; expectation`. Floor: base.
 #pragma once
 
+#include <cstdio>
 #include <initializer_list>
 #include <stdexcept>
 #include <string>
@@ -8,6 +9,7 @@
 #include <type_traits>
 
 #include <wengert/base/config.hpp>
+#include <wengert/base/list.hpp>
 
 namespace wengert::inline WENGERT_ISA {
 
@@ -38,6 +40,10 @@ struct IoError : Error {
 
 namespace detail {
 
+/// A message under construction. A std::string would cost every program its member functions, which C++20
+/// compiles anew in each.
+using Message = List<char>;
+
 /// One piece of a message, its type erased: a message costs a program no code but the list of its pieces.
 class Piece {
  public:
@@ -58,29 +64,58 @@ class Piece {
       unsigned_ = number;
     }
   }
-  /// Anything with `str()`; it must outlive the piece.
+  /// Anything with `append_to(Message&)` or `str()`; it must outlive the piece.
   template <class P>
-  requires requires(const P& p) { p.str(); }
+  requires requires(const P& p, Message& m) { p.append_to(m); }
   Piece(const P& part) noexcept
-      : append_([](const Piece& p, std::string& out) { out += static_cast<const P*>(p.object_)->str(); }),
+      : append_([](const Piece& p, Message& out) { static_cast<const P*>(p.object_)->append_to(out); }),
+        object_(&part) {}
+  template <class P>
+  requires(
+      requires(const P& p) { p.str(); } && !requires(const P& p, Message& m) { p.append_to(m); })
+      Piece(const P& part)
+  noexcept
+      : append_([](const Piece& p, Message& out) {
+          const std::string s = static_cast<const P*>(p.object_)->str();
+          out.append({s.data(), s.size()});
+        }),
         object_(&part) {}
 
-  void append_to(std::string& out) const { append_(*this, out); }
+  void append_to(Message& out) const { append_(*this, out); }
 
  private:
-  static void append_string(const Piece& p, std::string& out) { out += p.string_; }
-  static void append_signed(const Piece& p, std::string& out) { out += std::to_string(p.signed_); }
-  static void append_unsigned(const Piece& p, std::string& out) { out += std::to_string(p.unsigned_); }
-  static void append_real(const Piece& p, std::string& out) {
-    std::string s = std::to_string(p.real_);  // fixed notation, trailing zeros trimmed: 0.500000 -> 0.5
-    if (s.find('.') != std::string::npos) {
-      s.erase(s.find_last_not_of('0') + 1);
-      if (s.back() == '.') s.pop_back();
+  [[gnu::cold]] static void append_string(const Piece& p, Message& out) {
+    out.append({p.string_.data(), p.string_.size()});
+  }
+  [[gnu::cold]] static void append_signed(const Piece& p, Message& out) {
+    const bool negative = p.signed_ < 0;
+    if (negative) out.push_back('-');
+    const auto bits = static_cast<unsigned long long>(p.signed_);
+    append_unsigned(Piece(negative ? 0 - bits : bits), out);
+  }
+  [[gnu::cold]] static void append_unsigned(const Piece& p, Message& out) {
+    char digits[20];
+    std::size_t first = sizeof digits;
+    unsigned long long n = p.unsigned_;
+    do {
+      digits[--first] = static_cast<char>('0' + n % 10);
+      n /= 10;
+    } while (n != 0);
+    out.append({digits + first, sizeof digits - first});
+  }
+  /// Fixed notation, trailing zeros trimmed: 0.500000 -> 0.5.
+  [[gnu::cold]] static void append_real(const Piece& p, Message& out) {
+    char digits[512];  // the largest double has 309 before the point
+    const int written = std::snprintf(digits, sizeof digits, "%f", p.real_);
+    std::size_t n = written < 0 ? 0 : static_cast<std::size_t>(written);
+    if (std::string_view(digits, n).find('.') != std::string_view::npos) {
+      while (digits[n - 1] == '0') --n;
+      if (digits[n - 1] == '.') --n;
     }
-    out += s;
+    out.append({digits, n});
   }
 
-  void (*append_)(const Piece&, std::string&);
+  void (*append_)(const Piece&, Message&);
   union {
     std::string_view string_;
     double real_;
@@ -90,8 +125,8 @@ class Piece {
   };
 };
 
-[[gnu::noinline]] inline std::string join(std::initializer_list<Piece> pieces) {
-  std::string out;
+[[gnu::noinline]] [[gnu::cold]] inline Message join(std::initializer_list<Piece> pieces) {
+  Message out;
   for (const Piece& p : pieces) p.append_to(out);
   return out;
 }
@@ -99,12 +134,15 @@ class Piece {
 /// Concatenates strings, numbers and anything with `str()`.
 template <class... P>
 std::string text(const P&... parts) {
-  return join({Piece(parts)...});
+  const Message joined = join({Piece(parts)...});
+  return std::string(joined.data(), joined.size());
 }
 
 template <class E>
 [[noreturn]] [[gnu::noinline]] [[gnu::cold]] void throw_joined(std::initializer_list<Piece> pieces) {
-  throw E(join(pieces));
+  Message message = join(pieces);
+  message.push_back('\0');
+  throw E(message.data());
 }
 
 }  // namespace detail

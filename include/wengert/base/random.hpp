@@ -11,9 +11,9 @@
 #include <cstdint>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include <wengert/base/error.hpp>
+#include <wengert/base/list.hpp>
 #include <wengert/base/scalar.hpp>
 
 namespace wengert::inline WENGERT_ISA {
@@ -154,7 +154,7 @@ class RandomJournal {
     Replay& operator=(const Replay&) = delete;
 
    private:
-    std::vector<std::pair<Generator*, std::uint64_t>> later_;
+    detail::List<std::pair<Generator*, std::uint64_t>> later_;
     RandomJournal* before_;
   };
 
@@ -163,12 +163,14 @@ class RandomJournal {
   /// The journal of the innermost scope of this thread, or null.
   static RandomJournal* active() noexcept { return active_; }
   /// Generators noted, each with its counter before its first draw.
-  std::span<const std::pair<Generator*, std::uint64_t>> entries() const noexcept { return entries_; }
+  std::span<const std::pair<Generator*, std::uint64_t>> entries() const noexcept {
+    return {entries_.data(), entries_.size()};
+  }
   void clear() noexcept { entries_.clear(); }
 
  private:
   static inline thread_local RandomJournal* active_ = nullptr;
-  std::vector<std::pair<Generator*, std::uint64_t>> entries_;
+  detail::List<std::pair<Generator*, std::uint64_t>> entries_;
   RandomJournal* parent_ = nullptr;
 };
 
@@ -334,16 +336,16 @@ class Generator {
 
 inline void RandomJournal::note(Generator& generator) {
   for (RandomJournal* j = this; j != nullptr; j = j->parent_) {
-    const bool known = std::any_of(j->entries_.begin(), j->entries_.end(),
-                                   [&](const auto& entry) { return entry.first == &generator; });
-    if (!known) j->entries_.emplace_back(&generator, generator.counter());
+    bool known = false;
+    for (const auto& entry : j->entries_) known |= entry.first == &generator;
+    if (!known) j->entries_.push_back({&generator, generator.counter()});
   }
 }
 
 inline RandomJournal::Replay::Replay(const RandomJournal& journal) {
   later_.reserve(journal.entries_.size());
   for (auto [generator, counter] : journal.entries_) {
-    later_.emplace_back(generator, generator->counter());
+    later_.push_back({generator, generator->counter()});
     generator->set_counter(counter);
   }
   before_ = std::exchange(active_, nullptr);

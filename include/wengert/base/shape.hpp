@@ -53,11 +53,11 @@ class Shape {
   }
   constexpr void insert(int at, Index d) {
     push_back(d);
-    std::rotate(begin() + at, end() - 1, end());
+    for (int i = rank_ - 1; i > at; --i) (*this)[i] = (*this)[i - 1];
+    (*this)[at] = d;
   }
   constexpr void erase(int at) noexcept {
-    std::rotate(begin() + at, begin() + at + 1, end());
-    --rank_;
+    for (--rank_; at < rank_; ++at) (*this)[at] = (*this)[at + 1];
   }
 
   /// Product of the dimensions; 1 for rank 0. Unchecked: see `checked_size`.
@@ -68,10 +68,14 @@ class Shape {
   }
 
   /// As Python prints a tuple: "()", "(3)", "(3, 4)".
-  std::string str() const {
-    std::string s = "(";
-    for (int i = 0; i < rank_; ++i) s += (i ? ", " : "") + std::to_string((*this)[i]);
-    return s + ")";
+  std::string str() const { return detail::text(*this); }
+  [[gnu::noinline, gnu::cold]] void append_to(detail::Message& out) const {
+    out.push_back('(');
+    for (int i = 0; i < rank_; ++i) {
+      if (i != 0) out.append({", ", 2});
+      detail::Piece((*this)[i]).append_to(out);
+    }
+    out.push_back(')');
   }
 
   friend constexpr bool operator==(const Shape& a, const Shape& b) noexcept {
@@ -116,9 +120,13 @@ constexpr Index checked_size(std::string_view op, const Shape& shape, std::size_
 
 /// `axis` counted from the front; negative axes count from the back. Throws ShapeError.
 constexpr int normalize_axis(std::string_view op, Index axis, int rank) {
-  if (axis < -rank || axis >= rank)
-    fail<ShapeError>(op, "axis ", axis, " is out of range; rank is ", rank, "; expected ",
-                     rank == 0 ? std::string("no axis") : detail::text(-rank, "..", rank - 1));
+  if (axis < -rank || axis >= rank) {
+    if (rank == 0)
+      fail<ShapeError>(op, "axis ", axis, " is out of range; rank is ", rank, "; expected no axis");
+    else
+      fail<ShapeError>(op, "axis ", axis, " is out of range; rank is ", rank, "; expected ", -rank, "..",
+                       rank - 1);
+  }
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 

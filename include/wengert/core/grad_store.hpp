@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include <wengert/base/list.hpp>
 #include <wengert/core/tensor.hpp>
 
 namespace wengert::inline WENGERT_ISA {
@@ -94,27 +95,8 @@ class GradStore {
   /// Gives the leaf a slot; `settle` must follow before the slot is used. `apart` keeps it out of the flat
   /// array.
   std::uint32_t add_leaf(const detail::LeafRef& leaf, bool apart = false) {
-    if (!leaf) fail<ValueError>("grads", "a tensor keeps no gradient; expected a leaf (requires_grad(true))");
-    if (leaf->id < index_.size() && index_[leaf->id] != none) return index_[leaf->id];
-    if (leaf->id >= index_.size()) index_.resize(leaf->id + 1, none);
-    Entry fresh;
-    fresh.leaf = leaf;
-    fresh.own = apart;
-    if (apart) fresh.memory = Buffer(leaf->bytes);
-    std::uint32_t e = orphan(apart, leaf->bytes);
-    if (e != none) {
-      index_[entries_[e].leaf->id] = none;
-      fresh.offset = entries_[e].offset;
-      entries_[e] = std::move(fresh);
-    } else {
-      e = static_cast<std::uint32_t>(entries_.size());
-      if (!apart) {
-        fresh.offset = used_;
-        used_ += (leaf->bytes + slot_alignment - 1) / slot_alignment * slot_alignment;
-      }
-      entries_.push_back(std::move(fresh));
-    }
-    return index_[leaf->id] = e;
+    if (leaf && leaf->id < index_.size() && index_[leaf->id] != none) return index_[leaf->id];
+    return add_fresh_leaf(leaf, apart);
   }
 
   /// Makes room for the slots that `add_leaf` gave out; gradients already there are kept.
@@ -161,7 +143,7 @@ class GradStore {
     }
     if (e.sparse && (e.rows.size() + rows.size()) * static_cast<std::size_t>(width) <
                         static_cast<std::size_t>(e.leaf->size))
-      e.rows.insert(e.rows.end(), rows.begin(), rows.end());
+      e.rows.append(rows);
     else
       e.sparse = false;
     e.filled = e.reached = epoch_;
@@ -172,6 +154,8 @@ class GradStore {
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
   struct Entry {
+    static constexpr bool relocatable = true;
+
     detail::LeafRef leaf;
     std::size_t offset = 0;
     bool own = false;  // in `memory` of its own instead of the flat array
@@ -180,7 +164,7 @@ class GradStore {
     std::uint64_t reached = 0;  // epoch in which a backward last reached it
     bool sparse = false;        // zero outside `rows`, each of `width` elements
     Index width = 0;
-    std::vector<Index> rows;
+    detail::List<Index> rows;
   };
 
   const Entry* entry(const detail::LeafRef& leaf) const noexcept {
@@ -195,6 +179,28 @@ class GradStore {
   Tensor<T> view(const Entry& e, const Shape& shape) const {
     const Index offset = e.own ? 0 : static_cast<Index>(e.offset / sizeof(T));
     return Tensor<T>(e.own ? e.memory : region_, shape, contiguous_strides(shape), offset);
+  }
+  [[gnu::cold, gnu::noinline]] std::uint32_t add_fresh_leaf(const detail::LeafRef& leaf, bool apart) {
+    if (!leaf) fail<ValueError>("grads", "a tensor keeps no gradient; expected a leaf (requires_grad(true))");
+    if (leaf->id >= index_.size()) index_.resize(leaf->id + 1, none);
+    Entry fresh;
+    fresh.leaf = leaf;
+    fresh.own = apart;
+    if (apart) fresh.memory = Buffer(leaf->bytes);
+    std::uint32_t e = orphan(apart, leaf->bytes);
+    if (e != none) {
+      index_[entries_[e].leaf->id] = none;
+      fresh.offset = entries_[e].offset;
+      entries_[e] = std::move(fresh);
+    } else {
+      e = static_cast<std::uint32_t>(entries_.size());
+      if (!apart) {
+        fresh.offset = used_;
+        used_ += (leaf->bytes + slot_alignment - 1) / slot_alignment * slot_alignment;
+      }
+      entries_.push_back(std::move(fresh));
+    }
+    return index_[leaf->id] = e;
   }
   void make_zero_if_stale(Entry& e) {
     if (e.filled == epoch_) return;
@@ -214,8 +220,8 @@ class GradStore {
     return none;
   }
 
-  std::vector<Entry> entries_;
-  std::vector<std::uint32_t> index_;  // by leaf number
+  detail::List<Entry> entries_;
+  detail::List<std::uint32_t> index_;  // by leaf number
   Buffer region_;
   std::size_t used_ = 0, settled_ = 0;
   std::uint64_t epoch_ = 1;

@@ -4,8 +4,8 @@
 #include <atomic>
 #include <mutex>
 #include <utility>
-#include <vector>
 
+#include <wengert/base/list.hpp>
 #include <wengert/kernels/copy.hpp>
 
 namespace wengert::inline WENGERT_ISA::detail {
@@ -31,7 +31,7 @@ struct Leaf {
 struct LeafNumbers {
   std::mutex mutex;
   std::uint32_t next = 0;
-  std::vector<std::uint32_t> idle;
+  List<std::uint32_t> idle;
 
   static LeafNumbers& instance() {
     static LeafNumbers* numbers = new LeafNumbers;  // outlives tensors with static storage
@@ -42,6 +42,8 @@ struct LeafNumbers {
 /// A counted reference to a Leaf; null for tensors that ask for nothing. Any thread may copy and drop it.
 class LeafRef {
  public:
+  static constexpr bool relocatable = true;
+
   LeafRef() noexcept = default;
   LeafRef(const LeafRef& other) noexcept : leaf_(other.leaf_) {
     if (leaf_ != nullptr) leaf_->refs.fetch_add(1, std::memory_order_relaxed);

@@ -184,17 +184,6 @@ inline constexpr Descriptor descriptor{
     [](void* rule) noexcept { static_cast<Rule*>(rule)->~Rule(); },
 };
 
-template <class Rule, Scalar T>
-void append_record(Tape& tape, Tensor<T>& y, std::span<const std::uint32_t> inputs, Rule&& rule) {
-  static_assert(std::is_nothrow_move_constructible_v<Rule>, "a rule is moved onto the tape without failing");
-  static_assert(alignof(Rule) <= Arena::alignment);
-  const Record& r = tape.append(descriptor<Rule>, inputs, y.shape(), sizeof(T), sizeof(Rule));
-  ::new (r.rule()) Rule(std::move(rule));
-  for (const std::uint32_t in : inputs)
-    if (in != no_slot) tape.retain(in);
-  y.enter(tape, r.output);
-}
-
 inline std::uint32_t slot_for(Tape& tape, const Place& p, std::size_t bytes_each) {
   if (p.on_tape()) return p.slot();
   return p.leaf() ? tape.leaf_slot(p.leaf(), static_cast<std::uint16_t>(bytes_each)) : no_slot;
@@ -214,6 +203,35 @@ inline bool wants_record(std::string_view op, const char* name, const Place& p) 
   return true;
 }
 
+/// An operand as the tape sees it.
+struct Operand {
+  const Place* place;
+  std::size_t bytes_each;
+};
+
+/// Appends a record of `op` that leads from `operands` to `y`, which is nowhere yet; its rule is to be
+/// constructed at the address it returns. `slots` is room for a number an operand.
+[[gnu::noinline]] inline void* append_record(const Descriptor& op, std::size_t rule_bytes,
+                                             std::span<const Operand> operands, std::uint32_t* slots,
+                                             const Shape& shape, std::size_t bytes_each, Place& y) {
+  Tape& tape = Tape::current();
+  tape.collect();
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    slots[i] = slot_for(tape, *operands[i].place, operands[i].bytes_each);
+  const Record& r =
+      tape.append(op, {slots, operands.size()}, shape, static_cast<std::uint16_t>(bytes_each), rule_bytes);
+  for (const std::uint32_t in : r.input_slots())
+    if (in != no_slot) tape.retain(in);
+  y.enter(tape, r.output);
+  return r.rule();
+}
+
+template <class Rule>
+void check_rule() noexcept {
+  static_assert(std::is_nothrow_move_constructible_v<Rule>, "a rule is moved onto the tape without failing");
+  static_assert(alignof(Rule) <= Arena::alignment);
+}
+
 inline constexpr const char* operand_names[] = {"operand 1", "operand 2", "operand 3", "operand 4",
                                                 "operand 5", "operand 6", "operand 7", "operand 8"};
 
@@ -227,15 +245,17 @@ inline constexpr const char* operand_names[] = {"operand 1", "operand 2", "opera
 template <Scalar... Ts>
 class Recorder {
  public:
-  explicit Recorder(std::string_view op, const Tensor<Ts>&... inputs) : places_{&inputs.place()...} {
+  explicit Recorder(std::string_view op, const Tensor<Ts>&... inputs)
+      : operands_{detail::Operand{&inputs.place(), sizeof(Ts)}...} {
     if (detail::thread_state.mode == detail::GradMode::off) return;
     for (std::size_t i = 0; i < sizeof...(Ts); ++i)
-      active_ |= detail::wants_record(op, sizeof...(Ts) == 1 ? "x" : detail::operand_names[i], *places_[i]);
+      active_ |=
+          detail::wants_record(op, sizeof...(Ts) == 1 ? "x" : detail::operand_names[i], *operands_[i].place);
   }
   explicit operator bool() const noexcept { return active_; }
 
   template <class Rule, Scalar U>
-  void record(Tensor<U>& y, Rule rule) const {
+  requires(!std::is_reference_v<Rule>) void record(Tensor<U>& y, Rule&& rule) const {
     if (active_) record_anyway(y, std::move(rule));
   }
 
@@ -243,16 +263,14 @@ class Recorder {
   template <class Rule, Scalar U>
   void record_anyway(Tensor<U>& y, Rule&& rule) const {
     static_assert(Field<U>);
-    Tape& tape = Tape::current();
-    tape.collect();
-    constexpr std::size_t bytes[] = {sizeof(Ts)...};
+    detail::check_rule<Rule>();
     std::uint32_t slots[sizeof...(Ts)];
-    for (std::size_t i = 0; i < sizeof...(Ts); ++i) slots[i] = detail::slot_for(tape, *places_[i], bytes[i]);
-    detail::append_record(tape, y, slots, std::move(rule));
+    ::new (detail::append_record(detail::descriptor<Rule>, sizeof(Rule), operands_, slots, y.shape(),
+                                 sizeof(U), y.own_place())) Rule(std::move(rule));
   }
 
  private:
-  std::array<const detail::Place*, sizeof...(Ts)> places_;
+  std::array<detail::Operand, sizeof...(Ts)> operands_;
   bool active_ = false;
 };
 template <Scalar... Ts>
@@ -271,13 +289,15 @@ class ListRecorder {
   template <class Rule>
   void record(Tensor<T>& y, Rule rule) const {
     if (!active_) return;
-    Tape& tape = Tape::current();
-    tape.collect();
-    const Scratch<std::uint32_t> slots(static_cast<Index>(inputs_.size()));
-    for (std::size_t i = 0; i < inputs_.size(); ++i)
-      slots.data()[i] = detail::slot_for(tape, inputs_[i].place(), sizeof(T));
-    detail::append_record(tape, y, std::span<const std::uint32_t>(slots.data(), inputs_.size()),
-                          std::move(rule));
+    detail::check_rule<Rule>();
+    const std::size_t n = inputs_.size();
+    const Scratch<std::uint32_t> slots(static_cast<Index>(n));
+    const Scratch<detail::Operand> operands(static_cast<Index>(n));
+    for (std::size_t i = 0; i < n; ++i)
+      ::new (operands.data() + i) detail::Operand{&inputs_[i].place(), sizeof(T)};
+    void* const at = detail::append_record(detail::descriptor<Rule>, sizeof(Rule), {operands.data(), n},
+                                           slots.data(), y.shape(), sizeof(T), y.own_place());
+    ::new (at) Rule(std::move(rule));
   }
 
  private:

@@ -6,8 +6,8 @@
 #include <mutex>
 #include <span>
 #include <string_view>
-#include <vector>
 
+#include <wengert/base/list.hpp>
 #include <wengert/base/shape.hpp>
 #include <wengert/core/leaf.hpp>
 #include <wengert/memory/arena.hpp>
@@ -50,6 +50,8 @@ struct Record {
 
 /// A value on the tape: the output of a record, a leaf, or an input of a nested tape.
 struct Slot {
+  static constexpr bool relocatable = true;
+
   std::uint32_t refs = 0;          // handles and records that refer to it
   std::uint32_t record = no_slot;  // its producer
   std::uint32_t next = no_slot;    // in the free list, or in the list of those about to die
@@ -110,8 +112,8 @@ class Tape {
   bool owned_by_this_thread() const noexcept {
     return owner_.load(std::memory_order_relaxed) == detail::this_thread();
   }
-  std::span<const detail::Record> records() const noexcept { return records_; }
-  std::span<detail::Slot> slots() noexcept { return slots_; }
+  std::span<const detail::Record> records() const noexcept { return {records_.data(), records_.size()}; }
+  std::span<detail::Slot> slots() noexcept { return {slots_.data(), slots_.size()}; }
   const detail::Slot& slot(std::uint32_t i) const noexcept { return slots_[i]; }
   bool walking() const noexcept { return walking_; }
 
@@ -140,6 +142,10 @@ class Tape {
   friend struct TapeLease;
   friend class Walk;
 
+  struct Elsewhere {
+    std::uint32_t slot, generation;
+  };
+
   void bury(std::uint32_t slot) noexcept;
   void kill(std::uint32_t slot) noexcept;
   void sweep() noexcept;
@@ -150,9 +156,9 @@ class Tape {
     op->destroy(r.rule());
   }
 
-  std::vector<detail::Record> records_;
-  std::vector<detail::Slot> slots_;
-  std::vector<std::uint32_t> leaf_slots_;  // by leaf number
+  detail::List<detail::Record> records_;
+  detail::List<detail::Slot> slots_;
+  detail::List<std::uint32_t> leaf_slots_;  // by leaf number
   std::uint32_t free_head_ = detail::no_slot, dying_head_ = detail::no_slot;
   std::size_t free_slots_ = 0, dead_ = 0;
   Arena arena_;
@@ -162,7 +168,7 @@ class Tape {
   std::atomic<const void*> owner_{nullptr};
 
   std::mutex elsewhere_mutex_;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> elsewhere_;  // slot, generation
+  detail::List<Elsewhere> elsewhere_;
   std::atomic<bool> has_elsewhere_{false};
 
   Tape* outer_ = nullptr;  // the tape below this one on its thread, or the next idle tape

@@ -12,7 +12,7 @@ inline std::uint32_t Tape::new_slot(Index size, std::uint16_t bytes_each) {
     --free_slots_;
   } else {
     i = static_cast<std::uint32_t>(slots_.size());
-    slots_.emplace_back();
+    slots_.push_back({});
   }
   detail::Slot& s = slots_[i];
   s.refs = 0;
@@ -107,7 +107,7 @@ inline void Tape::sweep() noexcept {
       slots_[r.output].record = kept;
       records_[kept++] = r;
     }
-  records_.resize(kept);
+  while (records_.size() > kept) records_.pop_back();
   dead_ = 0;
 }
 
@@ -133,14 +133,14 @@ inline void Tape::clear() noexcept {
 inline void Tape::release_elsewhere(std::uint32_t slot, std::uint32_t gen) noexcept {
   const std::lock_guard lock(elsewhere_mutex_);
   if (gen != generation()) return;
-  elsewhere_.emplace_back(slot, gen);
+  elsewhere_.push_back({slot, gen});
   has_elsewhere_.store(true, std::memory_order_relaxed);
 }
 
 inline void Tape::drain() noexcept {
   // One at a time, since a release may run destructors that come back here.
   for (;;) {
-    std::pair<std::uint32_t, std::uint32_t> dead;
+    Elsewhere dead;
     {
       const std::lock_guard lock(elsewhere_mutex_);
       if (elsewhere_.empty()) {
@@ -150,7 +150,7 @@ inline void Tape::drain() noexcept {
       dead = elsewhere_.back();
       elsewhere_.pop_back();
     }
-    if (dead.second == generation()) release(dead.first);
+    if (dead.generation == generation()) release(dead.slot);
   }
 }
 

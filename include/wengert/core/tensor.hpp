@@ -9,21 +9,76 @@
 
 namespace wengert::inline WENGERT_ISA {
 
+namespace detail {
+
+/// What a Tensor consists of, whatever its element type. Copies and ends are calls: they are many in a
+/// program, and each would be two dozen instructions and their unwinding.
+class TensorParts {
+ public:
+  [[gnu::noinline]] TensorParts(const TensorParts& other) noexcept = default;
+  [[gnu::noinline]] TensorParts(TensorParts&& other) noexcept = default;
+  [[gnu::noinline]] TensorParts& operator=(const TensorParts& other) noexcept = default;
+  [[gnu::noinline]] TensorParts& operator=(TensorParts&& other) noexcept = default;
+
+ protected:
+  TensorParts() noexcept : shape_{0}, strides_{1} {}
+  [[gnu::noinline]] TensorParts(const Shape& shape, std::size_t bytes_each)
+      : shape_(shape),
+        strides_(contiguous_strides(shape)),
+        buffer_(static_cast<std::size_t>(checked_size("tensor", shape, bytes_each)) * bytes_each) {}
+  [[gnu::noinline]] TensorParts(Buffer buffer, const Shape& shape, const Strides& strides,
+                                Index offset) noexcept
+      : shape_(shape),
+        strides_(strides),
+        offset_(offset),
+        contiguous_(lies_dense(shape, strides)),
+        buffer_(std::move(buffer)) {}
+  [[gnu::noinline]] ~TensorParts() = default;
+
+  struct Detached {
+    explicit Detached(int) noexcept {}  // never made from braces: those are an empty list to callers
+  };
+  /// The same, but nowhere on a tape.
+  [[gnu::noinline]] TensorParts(const TensorParts& x, Detached) noexcept
+      : shape_(x.shape_),
+        strides_(x.strides_),
+        offset_(x.offset_),
+        contiguous_(x.contiguous_),
+        buffer_(x.buffer_) {}
+
+  Shape shape_;
+  Strides strides_;
+  Index offset_ = 0;
+  bool contiguous_ = true;
+  Buffer buffer_;
+  Place place_;
+
+ private:
+  static bool lies_dense(const Shape& shape, const Strides& strides) noexcept {
+    Index step = 1;
+    for (int i = shape.rank(); i-- > 0;) {
+      if (shape[i] == 0) return true;
+      if (shape[i] != 1 && strides[i] != step) return false;
+      step *= shape[i];
+    }
+    return true;
+  }
+};
+
+}  // namespace detail
+
 /// A row-major, strided array of T that remembers how it was computed. Copies share the elements. Rank 0
 /// holds one element; a dimension may be 0. Reading never records; free functions in `ops/` do. A tensor that
 /// was recorded belongs to the thread that recorded it; others may read its values and drop it.
 template <Scalar T>
-class Tensor {
+class Tensor : public detail::TensorParts {
  public:
   using value_type = T;
 
   /// Shape (0): no elements.
-  Tensor() : shape_{0}, strides_{1} {}
+  Tensor() = default;
   /// Uninitialised elements. Throws ShapeError when a dimension is negative or the size overflows.
-  explicit Tensor(const Shape& shape)
-      : shape_(shape),
-        strides_(contiguous_strides(shape)),
-        buffer_(static_cast<std::size_t>(checked_size("tensor", shape, sizeof(T))) * sizeof(T)) {}
+  explicit Tensor(const Shape& shape) : TensorParts(shape, sizeof(T)) {}
   /// Elements in row-major order. Throws ShapeError when their number does not fit.
   Tensor(const Shape& shape, std::span<const T> values) : Tensor(shape) {
     if (static_cast<Index>(values.size()) != size())
@@ -37,11 +92,7 @@ class Tensor {
       : Tensor(shape, std::span<const T>(values)) {}
   /// A view: `strides` in elements from `offset`. The caller answers for its bounds.
   Tensor(Buffer buffer, const Shape& shape, const Strides& strides, Index offset)
-      : shape_(shape),
-        strides_(strides),
-        offset_(offset),
-        contiguous_(lies_dense(shape, strides)),
-        buffer_(std::move(buffer)) {}
+      : TensorParts(std::move(buffer), shape, strides, offset) {}
 
   const Shape& shape() const noexcept { return shape_; }
   const Strides& strides() const noexcept { return strides_; }
@@ -145,7 +196,7 @@ class Tensor {
   }
 
   /// The same values, as a constant that no gradient flows through. Shares the buffer.
-  Tensor detach() const { return Tensor(buffer_, shape_, strides_, offset_); }
+  Tensor detach() const { return Tensor(*this, Detached(0)); }
 
   /// This tensor's values without gaps, not recorded; itself when it is contiguous. See `contiguous` in ops/.
   Tensor packed() const { return is_contiguous() ? detach() : packed_copy(); }
@@ -190,12 +241,13 @@ class Tensor {
   const Buffer& buffer() const noexcept { return buffer_; }
   const detail::Place& place() const noexcept { return place_; }
   void set_place(detail::Place place) noexcept { place_ = std::move(place); }
-  /// For a result that is nowhere yet.
-  void enter(Tape& tape, std::uint32_t slot) noexcept { place_.enter(tape, slot); }
+  detail::Place& own_place() noexcept { return place_; }
   /// The elements of a result under construction: no version is raised, since nobody can have saved it yet.
   T* fresh_data() noexcept { return const_cast<T*>(data()); }
 
  private:
+  Tensor(const Tensor& x, Detached detached) noexcept : TensorParts(x, detached) {}
+
   void require_separate_elements(std::string_view op) const {
     if (empty()) return;
     for (int i = 0; i < rank(); ++i)
@@ -203,23 +255,6 @@ class Tensor {
         fail<ShapeError>(op, "several elements lie in one place; shape is ", shape_, ", strides are ",
                          strides_, "; expected a tensor that was not expanded; write to a clone");
   }
-
-  static bool lies_dense(const Shape& shape, const Strides& strides) noexcept {
-    Index step = 1;
-    for (int i = shape.rank(); i-- > 0;) {
-      if (shape[i] == 0) return true;
-      if (shape[i] != 1 && strides[i] != step) return false;
-      step *= shape[i];
-    }
-    return true;
-  }
-
-  Shape shape_;
-  Strides strides_;
-  Index offset_ = 0;
-  bool contiguous_ = true;
-  Buffer buffer_;
-  detail::Place place_;
 };
 
 }  // namespace wengert::inline WENGERT_ISA

@@ -38,7 +38,8 @@ void conv_forward(const ConvShape& s, const T* x, const T* w, const T* bias, Act
   }
   if (algorithm == ConvAlgorithm::depthwise) detail::depthwise_forward(s, x, w, bias, y);
   if (algorithm == ConvAlgorithm::plain) detail::plain_forward(s, x, w, bias, y);
-  detail::finish_rows<T>(0, pixels, k, y, k, {false, nullptr, activation});
+  if (activation != Activation::none)
+    detail::finish_rows<T>(0, pixels, k, y, k, {false, nullptr, activation});
 }
 
 /// dx = or += what dy gives back to x.

@@ -17,6 +17,15 @@ struct TapWeights {
   Index tap, row, col, group;
   Index kernel_height, kernel_width;
 
+  TapWeights(const T* w, const ConvShape& s, const Window& v, Index row_, Index col_) noexcept
+      : data(w),
+        tap(s.group_in() * s.out_channels),
+        row(row_),
+        col(col_),
+        group(s.group_out()),
+        kernel_height(v.height().kernel),
+        kernel_width(v.width().kernel) {}
+
   const T* at(const CorrelationPlan& p, Index i) const noexcept {
     const Index tw = i % p.width.taps, th = i / p.width.taps % p.height.taps,
                 td = i / p.width.taps / p.height.taps;
@@ -26,11 +35,6 @@ struct TapWeights {
                    p.width.tap_first + tw * p.width.tap_step) *
                       tap;
   }
-};
-
-/// The image that a correlation writes: sizes of its axes, channels of a pixel.
-struct OutputImage {
-  Index depth, height, width, channels;
 };
 
 /// Lists the runs of contiguous inputs that a pixel of group 0 reads, cut at the blocks of `steps`: pairs
@@ -77,15 +81,15 @@ class Correlation {
         weights_(weights),
         image_(image),
         epilogue_(epilogue),
-        steps_(plan.products() * rows_, Blocking<T>::steps),
+        steps_(plan.taps() * rows_, Blocking<T>::steps),
         panels_((columns + width - 1) / width, Tile<T>::vectors),
         use_(choose_use()) {}
 
   void run(const T* in, T* out) {
-    const Scratch<Index> table(2 * (plan_.products() + steps_.count) + steps_.count + 1);
+    const Scratch<Index> table(2 * (plan_.taps() + steps_.count) + steps_.count + 1);
     runs_ = table.data();
-    run_begin_ = table.data() + 2 * (plan_.products() + steps_.count);
-    list_runs(plan_, rows_, steps_, table.data(), table.data() + 2 * (plan_.products() + steps_.count));
+    run_begin_ = table.data() + 2 * (plan_.taps() + steps_.count);
+    list_runs(plan_, rows_, steps_, table.data(), table.data() + 2 * (plan_.taps() + steps_.count));
     const Scratch<T> packed(use_ == Use::packed ? groups_ * panels_.total * width * steps_.total : 0);
     packed_ = packed.data();
     if (use_ == Use::packed) pack(packed.data());
@@ -170,8 +174,7 @@ class Correlation {
       for (Index i = begin; i < end; ++i)
         fill_slab(plan_, Segment(plan_, i), in, slab + (i - begin) * plan_.depth.taps * plan_.slab_slice());
     }
-    return list_pixels(plan_, block, image_.height, image_.width, image_.depth, image_.channels, in_at,
-                       out_at);
+    return list_pixels(plan_, block, image_, in_at, out_at);
   }
 
   void run_block(Index pixels, const T* in, const Index* in_at, const Index* out_at, Index begin, Index end,
@@ -251,13 +254,7 @@ void direct_forward(const ConvShape& s, const T* x, const T* w, T* y, const Epil
   const Window v = for_engine(s.window);
   const CorrelationPlan plan(v.batch, s.in_channels(), forward_axis(v.depth()), forward_axis(v.height()),
                              forward_axis(v.width()), sizeof(T));
-  const TapWeights<T> weights{w,
-                              s.group_in() * s.out_channels,
-                              s.out_channels,
-                              1,
-                              s.group_out(),
-                              v.height().kernel,
-                              v.width().kernel};
+  const TapWeights<T> weights(w, s, v, s.out_channels, 1);
   const OutputImage image{v.depth().out, v.height().out, v.width().out, s.out_channels};
   Correlation<T>(plan, s.groups, s.group_out(), weights, image, epilogue).run(x, y);
 }
@@ -266,13 +263,7 @@ void direct_forward(const ConvShape& s, const T* x, const T* w, T* y, const Epil
 template <SimdScalar T>
 void direct_backward_data(const ConvShape& s, const T* dy, const T* w, T* dx, bool add) {
   const Window v = for_engine(s.window);
-  const TapWeights<T> weights{w,
-                              s.group_in() * s.out_channels,
-                              1,
-                              s.out_channels,
-                              s.group_out(),
-                              v.height().kernel,
-                              v.width().kernel};
+  const TapWeights<T> weights(w, s, v, 1, s.out_channels);
   const OutputImage image{v.depth().in, v.height().in, v.width().in, s.in_channels()};
   for_phases(v, [&](const AxisPlan& depth, const AxisPlan& height, const AxisPlan& width) {
     if (depth.taps * height.taps * width.taps > 0) {
@@ -284,9 +275,7 @@ void direct_backward_data(const ConvShape& s, const T* dy, const T* w, T* dx, bo
         for (Index d = depth.out_first; d < image.depth; d += depth.out_step)
           for (Index h = height.out_first; h < image.height; h += height.out_step)
             for (Index j = width.out_first; j < image.width; j += width.out_step)
-              std::fill_n(
-                  dx + (((n * image.depth + d) * image.height + h) * image.width + j) * image.channels,
-                  image.channels, T(0));
+              std::fill_n(dx + image.at(n, d, h, j), image.channels, T(0));
     }
   });
 }

@@ -102,7 +102,7 @@ struct CorrelationPlan {
     blocks = (segments + block_segments - 1) / block_segments;
   }
 
-  Index products() const noexcept { return depth.taps * height.taps * width.taps; }
+  Index taps() const noexcept { return depth.taps * height.taps * width.taps; }
   Index slab_row() const noexcept { return width.reach(width.count) * channels; }
   Index slab_slice() const noexcept { return height.reach(segment_rows) * slab_row(); }
   Index slab_size() const noexcept { return in_place ? 0 : block_segments * depth.taps * slab_slice(); }
@@ -157,23 +157,31 @@ void fill_slab(const CorrelationPlan& p, const Segment& s, const T* x, T* slab) 
   }
 }
 
-/// Where the pixels of a block read and write: offsets into the slab (or the input) and into the output,
-/// whose pixels are `out_channels` apart. Returns their number.
-inline Index list_pixels(const CorrelationPlan& p, Index block, Index out_height, Index out_width,
-                         Index out_depth, Index out_channels, Index* in_at, Index* out_at) {
+/// The image that a correlation writes: sizes of its axes, channels of a pixel.
+struct OutputImage {
+  Index depth, height, width, channels;
+
+  /// Where pixel (d, h, w) of image n begins.
+  Index at(Index n, Index d, Index h, Index w) const noexcept {
+    return (((n * depth + d) * height + h) * width + w) * channels;
+  }
+};
+
+/// Where the pixels of a block read and write: offsets into the slab (or the input) and into the output.
+/// Returns their number.
+inline Index list_pixels(const CorrelationPlan& p, Index block, const OutputImage& image, Index* in_at,
+                         Index* out_at) {
   const Index begin = block * p.block_segments, end = std::min(p.segments, begin + p.block_segments);
   Index count = 0;
   for (Index i = begin; i < end; ++i) {
     const Segment s(p, i);
     for (Index r = 0; r < s.rows; ++r) {
       const Index in = line_at(p, s, i - begin, r);
-      const Index out = ((s.image * out_depth + p.depth.out_first + s.slice * p.depth.out_step) * out_height +
-                         p.height.out_first + (s.row + r) * p.height.out_step) *
-                            out_width +
-                        p.width.out_first;
+      const Index out = image.at(s.image, p.depth.out_first + s.slice * p.depth.out_step,
+                                 p.height.out_first + (s.row + r) * p.height.out_step, p.width.out_first);
       for (Index j = 0; j < p.width.count; ++j, ++count) {
         in_at[count] = in + j * p.width.in_step * p.channels;
-        out_at[count] = (out + j * p.width.out_step) * out_channels;
+        out_at[count] = out + j * p.width.out_step * image.channels;
       }
     }
   }

@@ -43,8 +43,8 @@ void correlate_tile(const Index* runs, Index count, const T* in, const Index* in
       b += b_step;
     }
   }
-#pragma GCC unroll 12
-  for (int r = 0; r < R; ++r) finish_row<T, V>(acc[r], out + out_at[r], epilogue);
+  finish_registers<T>(
+      acc, [=](int r) WENGERT_INLINE_LAMBDA { return out + out_at[r]; }, epilogue);
 }
 
 /// R rows of weights x V vectors of output channels: c (row stride ldc) = or += the sum over pixels of x
@@ -79,9 +79,9 @@ void correlate_weights_tile(const Index* lines, Index count, Index length, const
       b += dy_step;
     }
   }
-  const Epilogue<T> epilogue{add, nullptr, Activation::none};
-#pragma GCC unroll 12
-  for (int r = 0; r < R; ++r) finish_row<T, V>(acc[r], c + r * ldc, epilogue);
+  finish_registers<T>(
+      acc, [=](int r) WENGERT_INLINE_LAMBDA { return c + r * ldc; },
+      Epilogue<T>{add, nullptr, Activation::none});
 }
 
 template <class T>
@@ -91,37 +91,35 @@ template <class T>
 using CorrelateWeightsTile = void (*)(const Index*, Index, Index, const T*, Index, const Index*, const T*,
                                       Index, T*, Index, bool);
 
+/// The functions that `tile` has for r x v, 1 <= r <= rows(v), 1 <= v <= vectors: that for r x v is entry
+/// (v - 1) * rows(1) + r - 1.
+template <class Function, auto rows, int vectors, class F>
+constexpr auto tile_table(F tile) noexcept {
+  constexpr int most = rows(1);
+  const auto entry = [&]<int R, int V>(std::integral_constant<int, R> r, std::integral_constant<int, V> v) {
+    if constexpr (R <= rows(V))
+      return Function(tile(r, v));
+    else
+      return Function(nullptr);
+  };
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return std::array<Function, sizeof...(I)>{entry(std::integral_constant<int, int(I) % most + 1>(),
+                                                    std::integral_constant<int, int(I) / most + 1>())...};
+  }
+  (std::make_index_sequence<std::size_t(most * vectors)>());
+}
+
 /// The tile functions for `rows` x `vectors`, rows <= tile_rows(vectors).
 template <class T>
 CorrelateTile<T> correlate_tile_function(Index rows, Index vectors) noexcept {
-  static constexpr auto table = []<std::size_t... I>(std::index_sequence<I...>) {
-    constexpr auto entry = []<int R, int V>(std::integral_constant<int, R>, std::integral_constant<int, V>) {
-      if constexpr (R <= tile_rows<T>(V))
-        return CorrelateTile<T>(correlate_tile<T, R, V>);
-      else
-        return CorrelateTile<T>(nullptr);
-    };
-    return std::array<CorrelateTile<T>, sizeof...(I)>{
-        entry(std::integral_constant<int, int(I) % most_tile_rows<T> + 1>(),
-              std::integral_constant<int, int(I) / most_tile_rows<T> + 1>())...};
-  }
-  (std::make_index_sequence<std::size_t(most_tile_rows<T> * Tile<T>::vectors)>());
+  static constexpr auto table = tile_table<CorrelateTile<T>, tile_rows<T>, Tile<T>::vectors>(
+      [](auto r, auto v) { return correlate_tile<T, r(), v()>; });
   return table[static_cast<std::size_t>((vectors - 1) * most_tile_rows<T> + rows - 1)];
 }
 template <class T>
 CorrelateWeightsTile<T> correlate_weights_tile_function(Index rows, Index vectors) noexcept {
-  static constexpr auto table = []<std::size_t... I>(std::index_sequence<I...>) {
-    constexpr auto entry = []<int R, int V>(std::integral_constant<int, R>, std::integral_constant<int, V>) {
-      if constexpr (R <= tile_rows<T>(V))
-        return CorrelateWeightsTile<T>(correlate_weights_tile<T, R, V>);
-      else
-        return CorrelateWeightsTile<T>(nullptr);
-    };
-    return std::array<CorrelateWeightsTile<T>, sizeof...(I)>{
-        entry(std::integral_constant<int, int(I) % most_tile_rows<T> + 1>(),
-              std::integral_constant<int, int(I) / most_tile_rows<T> + 1>())...};
-  }
-  (std::make_index_sequence<std::size_t(most_tile_rows<T> * Tile<T>::vectors)>());
+  static constexpr auto table = tile_table<CorrelateWeightsTile<T>, tile_rows<T>, Tile<T>::vectors>(
+      [](auto r, auto v) { return correlate_weights_tile<T, r(), v()>; });
   return table[static_cast<std::size_t>((vectors - 1) * most_tile_rows<T> + rows - 1)];
 }
 

@@ -101,36 +101,28 @@ class WinogradProduct {
       parallel_for_scratch<T>(blocks, 1, work_size(), [&](Index begin, Index end, T* v) {
         for (Index i = begin; i < end; ++i) run_block(i, in, weights.data(), v, out);
       });
-      return;
-    }
-    // Few blocks: the threads share each step of one.
-    const Index grain = std::max<Index>(1, Blocking<T>::copies / (points * (rows_ + stride_)));
-    const Scratch<T> work(work_size());
-    for (Index i = 0; i < blocks; ++i) {
-      const Index first = i * block_, count = std::min(block_, total - first);
-      T *const v = work.data(), *const x = v + block_ * points * rows_;
-      parallel_for(count, grain,
-                   [&](Index begin, Index end) { map_in(first + begin, first + end, first, count, in, v); });
-      const Index products = count * rows_ * Tile<T>::columns;
-      parallel_for(points * panels_.count, std::max<Index>(1, Blocking<T>::task_products / products),
-                   [&](Index begin, Index end) {
-                     for (Index k = begin; k < end; ++k)
-                       multiply(k / panels_.count, k % panels_.count, count, v, weights.data(), x);
-                   });
-      parallel_for(count, grain, [&](Index begin, Index end) {
-        map_out(first + begin, first + end, first, count, x, out);
-      });
+    } else {
+      const Scratch<T> work(work_size());
+      for (Index i = 0; i < blocks; ++i) run_block(i, in, weights.data(), work.data(), out);
     }
   }
 
  private:
+  /// The outputs of block i, on several threads unless the caller is one of many.
   void run_block(Index i, const T* in, const T* weights, T* v, T* out) const {
     const Index first = i * block_, count = std::min(block_, patches_.total() - first);
     T* const x = v + block_ * points * rows_;
-    map_in(first, first + count, first, count, in, v);
-    for (Index point = 0; point < points; ++point)
-      for (Index j = 0; j < panels_.count; ++j) multiply(point, j, count, v, weights, x);
-    map_out(first, first + count, first, count, x, out);
+    const Index grain = std::max<Index>(1, Blocking<T>::copies / (points * (rows_ + stride_)));
+    parallel_for(count, grain,
+                 [&](Index begin, Index end) { map_in(first + begin, first + end, first, count, in, v); });
+    const Index products = count * rows_ * Tile<T>::columns;
+    parallel_for(points * panels_.count, std::max<Index>(1, Blocking<T>::task_products / products),
+                 [&](Index begin, Index end) {
+                   for (Index k = begin; k < end; ++k)
+                     multiply(k / panels_.count, k % panels_.count, count, v, weights, x);
+                 });
+    parallel_for(count, grain,
+                 [&](Index begin, Index end) { map_out(first + begin, first + end, first, count, x, out); });
   }
 
   void map_in(Index begin, Index end, Index first, Index count, const T* in, T* v) const {

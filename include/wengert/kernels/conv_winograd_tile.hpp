@@ -47,9 +47,9 @@ void even_tile(Index count, const T* a, Index step, const T* b, Index b_step, T*
     }
     b += b_step;
   }
-  const Epilogue<T> epilogue{add, nullptr, Activation::none};
-#pragma GCC unroll 16
-  for (int r = 0; r < R; ++r) finish_row<T, V>(acc[r], c + r * ldc, epilogue);
+  finish_registers<T>(
+      acc, [=](int r) WENGERT_INLINE_LAMBDA { return c + r * ldc; },
+      Epilogue<T>{add, nullptr, Activation::none});
 }
 
 template <class T>
@@ -58,19 +58,9 @@ using EvenTile = void (*)(Index, const T*, Index, const T*, Index, T*, Index, bo
 /// The tile function for `rows` x `vectors`, rows <= even_tile_rows(vectors).
 template <class T, bool Across>
 EvenTile<T> even_tile_function(Index rows, Index vectors) noexcept {
-  constexpr int most = even_tile_rows<T>(1);
-  static constexpr auto table = []<std::size_t... I>(std::index_sequence<I...>) {
-    constexpr auto entry = []<int R, int V>(std::integral_constant<int, R>, std::integral_constant<int, V>) {
-      if constexpr (R <= even_tile_rows<T>(V))
-        return EvenTile<T>(even_tile<T, R, V, Across>);
-      else
-        return EvenTile<T>(nullptr);
-    };
-    return std::array<EvenTile<T>, sizeof...(I)>{entry(std::integral_constant<int, int(I) % most + 1>(),
-                                                       std::integral_constant<int, int(I) / most + 1>())...};
-  }
-  (std::make_index_sequence<std::size_t(most * Tile<T>::vectors)>());
-  return table[static_cast<std::size_t>((vectors - 1) * most + rows - 1)];
+  static constexpr auto table = tile_table<EvenTile<T>, even_tile_rows<T>, Tile<T>::vectors>(
+      [](auto r, auto v) { return even_tile<T, r(), v(), Across>; });
+  return table[static_cast<std::size_t>((vectors - 1) * even_tile_rows<T>(1) + rows - 1)];
 }
 
 }  // namespace wengert::inline WENGERT_ISA::kernels::detail

@@ -32,49 +32,59 @@ void copy_tile(const T* x, Index x_row, Index x_col, T* y, Index y_row, Index y_
     }
 }
 
+/// `rows` rows of `n` elements at the offsets that it is called with, in square tiles.
+template <bool Add, class T>
+struct CopyBlock {
+  static constexpr Index tile = 16;
+  const T* x;
+  T* y;
+  Index x_row, x_col, y_row, y_col, rows, n;
+
+  void operator()(const std::array<Index, 2>& at) const noexcept {
+    const T* const from = x + at[0];
+    T* const to = y + at[1];
+    if (x_col == 1 && y_col == 1 && rows == 1) {
+      for (Index i = 0; i < n; ++i) to[i] = Add ? T(to[i] + from[i]) : from[i];
+      return;
+    }
+    const Index step = rows == 1 ? n : tile;
+    for (Index j = 0; j < n; j += step)
+      copy_tile<Add>(from + j * x_col, x_row, x_col, to + j * y_col, y_row, y_col, rows,
+                     std::min(step, n - j));
+  }
+};
+
 template <bool Add, class T>
 void copy(const Shape& shape, const T* x, const Strides& x_strides, T* y, const Strides& y_strides) {
   const NdLoop<2> loop(shape, {x_strides, y_strides});
   if (shape.size() == 0) return;
   const Index xs = loop.inner_stride[0], ys = loop.inner_stride[1], n = loop.inner;
-  constexpr Index tile = 16;
-  const bool transposes = loop.outer_rank > 0 && (xs != 1 || ys != 1) && n >= 4;
-  if (transposes) {
-    // The innermost outer axis and the inner axis form matrices, each copied in square tiles.
-    const auto last = static_cast<std::size_t>(loop.outer_rank - 1);
-    const Index m = loop.dims[last], xr = loop.strides[0][last], yr = loop.strides[1][last];
-    const Index bands = (m + tile - 1) / tile;
-    const Index per_band = tile * n;
-    parallel_for(loop.rows / m * bands, std::max<Index>(1, copy_grain / per_band),
-                 [=](Index begin, Index end) {
-                   for (Index b = begin; b < end; ++b) {
-                     const Index matrix = b / bands, i = b % bands * tile;
-                     loop.for_rows(matrix * m, matrix * m + 1, [&](const auto& at) {
-                       for (Index j = 0; j < n; j += tile)
-                         copy_tile<Add>(x + at[0] + i * xr + j * xs, xr, xs, y + at[1] + i * yr + j * ys, yr,
-                                        ys, std::min(tile, m - i), std::min(tile, n - j));
-                     });
-                   }
-                 });
-    return;
-  }
+  constexpr Index tile = CopyBlock<Add, T>::tile;
   if (loop.rows == 1) {
     parallel_for(n, copy_grain, [=](Index begin, Index end) {
-      copy_tile<Add>(x + begin * xs, 0, xs, y + begin * ys, 0, ys, 1, end - begin);
+      CopyBlock<Add, T>{x, y, 0, xs, 0, ys, 1, end - begin}({begin * xs, begin * ys});
     });
     return;
   }
-  parallel_for(loop.rows, std::max<Index>(1, copy_grain / n), [=](Index begin, Index end) {
-    loop.for_rows(begin, end, [&](const auto& at) {
-      const T* from = x + at[0];
-      T* to = y + at[1];
-      if (xs == 1 && ys == 1) {
-        for (Index i = 0; i < n; ++i) to[i] = Add ? T(to[i] + from[i]) : from[i];
-      } else {
-        copy_tile<Add>(from, 0, xs, to, 0, ys, 1, n);
-      }
-    });
-  });
+  // The innermost outer axis and the inner axis form matrices; each is copied in bands of square tiles when
+  // that transposes it.
+  const bool transposes = (xs != 1 || ys != 1) && n >= 4;
+  const auto last = static_cast<std::size_t>(loop.outer_rank - 1);
+  const Index m = loop.dims[last], xr = loop.strides[0][last], yr = loop.strides[1][last];
+  const Index bands = transposes ? (m + tile - 1) / tile : 1, per_band = transposes ? tile * n : n;
+  parallel_for(transposes ? loop.rows / m * bands : loop.rows, std::max<Index>(1, copy_grain / per_band),
+               [=](Index begin, Index end) {
+                 if (!transposes) {
+                   loop.for_rows(begin, end, CopyBlock<Add, T>{x, y, 0, xs, 0, ys, 1, n});
+                   return;
+                 }
+                 for (Index b = begin; b < end; ++b) {
+                   const Index matrix = b / bands, i = b % bands * tile;
+                   loop.for_rows(
+                       matrix * m, matrix * m + 1,
+                       CopyBlock<Add, T>{x + i * xr, y + i * yr, xr, xs, yr, ys, std::min(tile, m - i), n});
+                 }
+               });
 }
 
 }  // namespace detail
@@ -94,12 +104,9 @@ void copy_add(const Shape& shape, const T* x, const Strides& x_strides, T* y, co
 /// y[i] = x[i], or += when `add`, for n contiguous elements.
 template <class T>
 void accumulate(const T* x, Index n, T* y, bool add) {
-  const Shape shape{n};
-  const Strides one{1};
-  if (add)
-    copy_add(shape, x, one, y, one);
-  else
-    copy(shape, x, one, y, one);
+  parallel_for(n, copy_grain, [=](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) y[i] = add ? T(y[i] + x[i]) : x[i];
+  });
 }
 
 }  // namespace wengert::inline WENGERT_ISA::kernels

@@ -63,23 +63,39 @@ WENGERT_INLINE void store_first(Batch<T> v, T* dst, Index count) noexcept {
 #endif
 }
 
-/// out = epilogue(acc) for V vectors.
-template <class T, int V>
-WENGERT_INLINE void finish_row(const Batch<T> (&acc)[V], T* out, const Epilogue<T>& epilogue) noexcept {
+/// Row r of c, V vectors at row(r), = epilogue(acc[r]). A branch a step for the whole tile: one an element
+/// would be most of a tile's code.
+template <class T, int R, int V, class Row>
+WENGERT_INLINE void finish_registers(Batch<T> (&acc)[R][V], Row row, const Epilogue<T>& epilogue) noexcept {
+  constexpr int width = Tile<T>::width;
+  if (epilogue.add) {
+    WENGERT_KEEP_BRANCH();
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
-  for (int v = 0; v < V; ++v, out += Tile<T>::width) {
-    Batch<T> y = acc[v];
-    if (epilogue.add) {
-      WENGERT_KEEP_BRANCH();
-      y = Batch<T>::load_unaligned(out) + y;
-    }
-    if (epilogue.bias != nullptr) {
-      WENGERT_KEEP_BRANCH();
-      y = y + Batch<T>::load_unaligned(epilogue.bias + v * Tile<T>::width);
-    }
-    if (epilogue.activation == Activation::relu) y = xsimd::select(y < Batch<T>(T(0)), Batch<T>(T(0)), y);
-    y.store_unaligned(out);
+      for (int v = 0; v < V; ++v) acc[r][v] = Batch<T>::load_unaligned(row(r) + v * width) + acc[r][v];
   }
+  if (epilogue.bias != nullptr) {
+    WENGERT_KEEP_BRANCH();
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) {
+      const Batch<T> bias = Batch<T>::load_unaligned(epilogue.bias + v * width);
+#pragma GCC unroll 16
+      for (int r = 0; r < R; ++r) acc[r][v] = acc[r][v] + bias;
+    }
+  }
+  if (epilogue.activation == Activation::relu) {
+    WENGERT_KEEP_BRANCH();
+    const Batch<T> zero(T(0));
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) acc[r][v] = xsimd::select(acc[r][v] < zero, zero, acc[r][v]);
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) acc[r][v].store_unaligned(row(r) + v * width);
 }
 
 /// c (R x V vectors, row stride ldc) = epilogue(a b) over `k` steps. b: step p at b + p * b_step, V vectors.
@@ -121,8 +137,8 @@ void multiply_tile(Index k, const T* a, Index a_row, Index a_step, const T* b, I
     b += b_step;
   }
 
-#pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) finish_row<T, V>(acc[r], c + r * ldc, epilogue);
+  finish_registers<T>(
+      acc, [=](int r) WENGERT_INLINE_LAMBDA { return c + r * ldc; }, epilogue);
 }
 
 template <class T>

@@ -101,14 +101,10 @@ void cross_entropy_vjp(const ClassRows<T, I>& c, T smoothing, const RowSoftmax<T
       const T spot = static_cast<T>(g * (T(1) - smoothing) * c.weight_of(r));
       const V m = V::broadcast(softmax[r].shift), base = V::broadcast(static_cast<T>(g * share));
       const V a = V::broadcast(static_cast<T>((spot + g * share * all_weights) * softmax[r].scale));
-      if (c.weight == nullptr)
-        put_vectors(to, add, c.classes, [=](Index i, Index n) WENGERT_INLINE_LAMBDA {
-          return exp(load_n(x + i, n) - m) * a - base;
-        });
-      else
-        put_vectors(to, add, c.classes, [=](Index i, Index n) WENGERT_INLINE_LAMBDA {
-          return exp(load_n(x + i, n) - m) * a - base * load_n(c.weight + i, n);
-        });
+      put_vectors(to, add, c.classes, [=](Index i, Index n) WENGERT_INLINE_LAMBDA {
+        const V spread = c.weight == nullptr ? base : base * load_n(c.weight + i, n);
+        return exp(load_n(x + i, n) - m) * a - spread;
+      });
       T& d = to[c.target(r)];
       d = static_cast<T>(d - spot);
     }

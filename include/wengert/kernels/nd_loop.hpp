@@ -48,7 +48,7 @@ struct NdLoop {
   /// Calls `f(offsets)` for rows [begin, end), where `offsets[o]` is the first element of the row in operand
   /// o.
   template <class F>
-  void for_rows(Index begin, Index end, F f) const {
+  [[gnu::noinline]] void for_rows(Index begin, Index end, F f) const {
     if (begin >= end) return;
     std::array<Index, max_rank> at{};
     std::array<Index, N> offset{};

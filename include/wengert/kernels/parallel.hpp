@@ -14,13 +14,13 @@
 #include <thread>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #if defined(__unix__)
 #include <unistd.h>
 #endif
 
 #include <wengert/base/error.hpp>
+#include <wengert/base/list.hpp>
 #include <wengert/memory/buffer.hpp>
 
 namespace wengert::inline WENGERT_ISA {
@@ -163,6 +163,7 @@ class ThreadPool {
     const std::lock_guard lock(threads_mutex_);
     if (closed_) return;
     end_workers(workers);
+    threads_.reserve(static_cast<std::size_t>(workers));
     const int pauses = workers + 1 > hardware_threads() ? spin_pauses_crowded : spin_pauses;
     if (pauses != pauses_) end_workers(0);
     pauses_ = pauses;
@@ -172,7 +173,7 @@ class ThreadPool {
     while (static_cast<int>(threads_.size()) < workers) {
       const int id = static_cast<int>(threads_.size());
       try {
-        threads_.emplace_back([this, id, gate, pauses] { work(id, gate, pauses); });
+        threads_.push_back(new std::thread([this, id, gate, pauses] { work(id, gate, pauses); }));
       } catch (const std::exception&) {
         break;  // the system refuses more threads: go on with those there are
       }
@@ -190,16 +191,16 @@ class ThreadPool {
     while (static_cast<int>(threads_.size()) > keep) {
 #if defined(__unix__)
       // After a fork the child has no such threads to wait for.
-      if (process_ != ::getpid()) {
-        threads_.back().detach();
-        threads_.pop_back();
-        continue;
-      }
+      const bool forked = process_ != ::getpid();
+#else
+      const bool forked = false;
 #endif
-      if (threads_.back().get_id() == std::this_thread::get_id())
-        threads_.back().detach();  // a body called std::exit
+      std::thread* const last = threads_.back();
+      if (forked || last->get_id() == std::this_thread::get_id())  // a body called std::exit
+        last->detach();
       else
-        threads_.back().join();
+        last->join();
+      delete last;
       threads_.pop_back();
     }
   }
@@ -226,7 +227,7 @@ class ThreadPool {
   Index error_block_ = 0;
 
   std::mutex threads_mutex_;
-  std::vector<std::thread> threads_;
+  wengert::detail::List<std::thread*> threads_;
   bool closed_ = false;
 #if defined(__unix__)
   ::pid_t process_ = 0;
@@ -252,21 +253,26 @@ namespace kernels {
 
 namespace detail {
 
-/// As `parallel_for`, with at most `threads` threads; the body also gets the number of the one it runs on, 0
-/// .. threads - 1.
-template <class Body>
-void parallel_for_numbered(Index n, Index grain, int threads, Body& body) {
+/// What every parallel loop comes down to, compiled once: at most `threads` threads run the blocks, and each
+/// tells the body its number, 0 .. threads - 1.
+[[gnu::noinline]] inline void parallel_run(Index n, Index grain, int threads, ThreadPool::Run run,
+                                           void* body) {
   if (n <= 0) return;
   if (grain < 1) grain = 1;
-  const Index blocks = (n - 1) / grain + 1;
-  if (blocks > 1 && threads > 1 && !inside_parallel) {
-    const auto run = [](void* callable, Index begin, Index end, int helper) {
-      (*static_cast<Body*>(callable))(begin, end, helper);
-    };
-    void* callable = const_cast<void*>(static_cast<const void*>(std::addressof(body)));
-    if (ThreadPool::instance().try_run(n, grain, blocks, threads, run, callable)) return;
+  if (n <= grain) {  // the division costs as much as a small operator's own work
+    run(body, 0, n, 0);
+    return;
   }
-  for (Index i = 0; i < blocks; ++i) body(i * grain, i + 1 == blocks ? n : (i + 1) * grain, 0);
+  const Index blocks = (n - 1) / grain + 1;
+  if (threads > 1 && !inside_parallel && ThreadPool::instance().try_run(n, grain, blocks, threads, run, body))
+    return;
+  for (Index i = 0; i < blocks; ++i) run(body, i * grain, i + 1 == blocks ? n : (i + 1) * grain, 0);
+}
+
+/// `body` as parallel_run takes it.
+template <class Body>
+void* erased(Body& body) noexcept {
+  return const_cast<void*>(static_cast<const void*>(std::addressof(body)));
 }
 
 }  // namespace detail
@@ -279,8 +285,12 @@ void parallel_for_numbered(Index n, Index grain, int threads, Body& body) {
 /// later blocks may be skipped.
 template <class Body>
 void parallel_for(Index n, Index grain, Body&& body) {
-  auto unnumbered = [&body](Index begin, Index end, int) { body(begin, end); };
-  detail::parallel_for_numbered(n, grain, num_threads(), unnumbered);
+  detail::parallel_run(
+      n, grain, num_threads(),
+      [](void* callable, Index begin, Index end, int) {
+        (*static_cast<std::remove_reference_t<Body>*>(callable))(begin, end);
+      },
+      detail::erased(body));
 }
 
 /// As `parallel_for`, with `body(begin, end, scratch)`: uninitialised room for `size` values of T, aligned to
@@ -295,7 +305,12 @@ void parallel_for_scratch(Index n, Index grain, Index size, Body&& body) {
   auto numbered = [&body, data = scratch.data(), step](Index begin, Index end, int thread) {
     body(begin, end, data + thread * step);
   };
-  detail::parallel_for_numbered(n, grain, threads, numbered);
+  detail::parallel_run(
+      n, grain, threads,
+      [](void* callable, Index begin, Index end, int thread) {
+        (*static_cast<decltype(numbered)*>(callable))(begin, end, thread);
+      },
+      detail::erased(numbered));
 }
 
 }  // namespace kernels

@@ -39,7 +39,6 @@ WENGERT_INLINE void avg_window(const PoolTables::View& v, const T* x, const Pool
 /// y = the sum of each window divided by its count. No dilation.
 template <Scalar T>
 void avg_pool(const PoolWindow& window, const T* x, T* y) {
-  using V = Vec<T>;
   const PoolTables tables(window, false);
   const auto body = [=, v = tables.view()](Index row, Index begin, Index end) {
     const Index image = row / (v.out[0] * v.out[1]), od = row / v.out[1] % v.out[0], oh = row % v.out[1];
@@ -49,11 +48,7 @@ void avg_pool(const PoolWindow& window, const T* x, T* y) {
       const auto strip = [&]<int registers>(Index c, Index n) WENGERT_INLINE_LAMBDA {
         detail::avg_window<registers>(v, from + c, v.span[0][od], v.span[1][oh], v.span[2][ow], n, to + c);
       };
-      Index c = 0;
-      if constexpr (V::lanes > 1)
-        for (; c + 4 * V::lanes <= v.channels; c += 4 * V::lanes) strip.template operator()<4>(c, V::lanes);
-      for (; c + V::lanes <= v.channels; c += V::lanes) strip.template operator()<1>(c, V::lanes);
-      if (c < v.channels) strip.template operator()<1>(c, v.channels - c);
+      detail::for_channel_strips<T>(v.channels, strip);
     }
   };
   const PoolTables::View v = tables.view();

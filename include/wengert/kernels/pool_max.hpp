@@ -64,7 +64,6 @@ WENGERT_INLINE void max_window(const PoolTables::View& v, const T* x, const Pool
 /// the number of its tap: the first of the largest, the last NaN.
 template <Scalar T, class Place>
 void max_pool(const PoolWindow& window, const T* x, T* y, Place* place) {
-  using V = Vec<T>;
   const PoolTables tables(window, false);
   const auto body = [=, v = tables.view()](Index row, Index begin, Index end) {
     const Index image = row / (v.out[0] * v.out[1]), od = row / v.out[1] % v.out[0], oh = row % v.out[1];
@@ -77,11 +76,7 @@ void max_pool(const PoolWindow& window, const T* x, T* y, Place* place) {
         detail::max_window<registers>(v, from + c, v.span[0][od], v.span[1][oh], v.span[2][ow], n, y + to + c,
                                       at);
       };
-      Index c = 0;
-      if constexpr (V::lanes > 1)
-        for (; c + 4 * V::lanes <= v.channels; c += 4 * V::lanes) strip.template operator()<4>(c, V::lanes);
-      for (; c + V::lanes <= v.channels; c += V::lanes) strip.template operator()<1>(c, V::lanes);
-      if (c < v.channels) strip.template operator()<1>(c, v.channels - c);
+      detail::for_channel_strips<T>(v.channels, strip);
     }
   };
   const PoolTables::View v = tables.view();

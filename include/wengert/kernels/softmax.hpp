@@ -38,11 +38,10 @@ WENGERT_INLINE void put_vectors(T* y, Index size, F f) noexcept {
 /// dx[i] = f(i, n), or += when `add`.
 template <Scalar T, class F>
 WENGERT_INLINE void put_vectors(T* dx, bool add, Index size, F f) noexcept {
-  if (add)
-    put_vectors(dx, size,
-                [=](Index i, Index n) WENGERT_INLINE_LAMBDA { return load_n(dx + i, n) + f(i, n); });
-  else
-    put_vectors(dx, size, f);
+  put_vectors(dx, size, [=](Index i, Index n) WENGERT_INLINE_LAMBDA {
+    const Vec<T> d = f(i, n);
+    return add ? load_n(dx + i, n) + d : d;
+  });
 }
 
 namespace detail {

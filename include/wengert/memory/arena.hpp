@@ -6,8 +6,8 @@
 #include <bit>
 #include <cstddef>
 #include <utility>
-#include <vector>
 
+#include <wengert/base/list.hpp>
 #include <wengert/memory/buffer.hpp>
 
 namespace wengert::inline WENGERT_ISA {
@@ -67,12 +67,12 @@ class Arena {
   /// The first chunk from `chunk_` on that has room for `need` bytes, or a fresh one.
   [[gnu::noinline]] void next_chunk(std::size_t need) {
     while (chunk_ < chunks_.size() && chunks_[chunk_].capacity() < need) ++chunk_;
-    if (chunk_ == chunks_.size()) chunks_.emplace_back(std::max(need, chunk_bytes));
+    if (chunk_ == chunks_.size()) chunks_.push_back(Buffer(std::max(need, chunk_bytes)));
     cursor_ = chunks_[chunk_].bytes();
     end_ = cursor_ + chunks_[chunk_++].capacity();
   }
 
-  std::vector<Buffer> chunks_;
+  detail::List<Buffer> chunks_;
   std::size_t chunk_ = 0;  // the next to be used
   std::byte *cursor_ = nullptr, *end_ = nullptr;
   Free* free_[small_classes + 48] = {};

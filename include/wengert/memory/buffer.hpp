@@ -12,12 +12,14 @@ namespace wengert::inline WENGERT_ISA {
 /// `version` counts in-place writes, so that what the tape saved can tell that it was changed since.
 class Buffer {
  public:
+  static constexpr bool relocatable = true;
+
   Buffer() noexcept = default;
   /// At least `bytes` uninitialised bytes; none when `bytes` is 0. Throws std::bad_alloc.
   explicit Buffer(std::size_t bytes)
       : block_(bytes == 0 ? nullptr : detail::this_thread_pool().allocate(bytes)) {}
   Buffer(const Buffer& other) noexcept : block_(other.block_) {
-    if (block_ != nullptr) block_->refs.fetch_add(1, std::memory_order_relaxed);
+    if (block_ != nullptr) detail::add_count(block_->refs, 1, std::memory_order_relaxed);
   }
   Buffer(Buffer&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
   Buffer& operator=(Buffer other) noexcept {
@@ -27,7 +29,7 @@ class Buffer {
   ~Buffer() {
     // A sole owner needs no read-modify-write: nobody else can gain a reference.
     if (block_ != nullptr && (block_->refs.load(std::memory_order_acquire) == 1 ||
-                              block_->refs.fetch_sub(1, std::memory_order_acq_rel) == 1))
+                              detail::add_count(block_->refs, -1, std::memory_order_acq_rel) == 1))
       detail::release_block(block_);
   }
 

@@ -1,6 +1,7 @@
 // The list of what a module consists of, made from its `members` function. Floor: nn.
 #pragma once
 
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -43,6 +44,121 @@ inline constexpr bool unknown_member = false;
 
 }  // namespace detail
 
+namespace detail {
+
+/// Names that live as long as their list.
+class Names {
+ public:
+  Names() noexcept = default;
+  Names(const Names&) = delete;
+  Names& operator=(const Names&) = delete;
+  ~Names() {
+    while (first_ != nullptr) ::operator delete(std::exchange(first_, first_->next));
+  }
+  std::string_view keep(std::string_view name) {
+    first_ = ::new (::operator new(sizeof(Node) + name.size())) Node{first_};
+    char* const text = reinterpret_cast<char*>(first_ + 1);
+    if (!name.empty()) std::memcpy(text, name.data(), name.size());
+    return {text, name.size()};
+  }
+
+ private:
+  struct Node {
+    Node* next;
+  };
+  Node* first_ = nullptr;
+};
+
+/// The part of Members that no element type and no module's type enters.
+class MembersBase {
+ public:
+  struct ModuleEntry {
+    std::string_view name, type;
+    ModuleBase* module;
+  };
+  struct GeneratorEntry {
+    std::string_view name;
+    Generator* generator;
+  };
+  wengert::detail::List<ModuleEntry> modules;  // the first is the whole model, its name empty
+  wengert::detail::List<GeneratorEntry> generators;
+
+ protected:
+  /// Extends the path by a name that was checked when it is one of a list; the size to which `leave` cuts it.
+  [[gnu::cold, gnu::noinline]] std::size_t enter(std::string_view name) {
+    const std::size_t before = path_.size();
+    if (before != 0) path_.push_back('.');
+    path_.append({name.data(), name.size()});
+    return before;
+  }
+  void leave(std::size_t before) { path_.resize(before, char()); }
+
+  [[gnu::cold, gnu::noinline]] void check_name(std::string_view name) const {
+    if (name.empty() || name.find('.') != name.npos)
+      fail<ValueError>("members", modules[module_].type, " lists a member by the name \"", name,
+                       "\"; expected a name without a dot");
+  }
+
+  /// Makes a module the one at work; returns the one that was.
+  [[gnu::cold, gnu::noinline]] std::size_t begin_module(const Listed* listed, std::string_view type,
+                                                        ModuleBase* module) {
+    const std::string_view name = note(listed);
+    modules.push_back({name, type, module});
+    return std::exchange(module_, modules.size() - 1);
+  }
+  void end_module(std::size_t outer, const void* begin, const void* end) {
+    check_complete(begin, end);
+    module_ = outer;
+  }
+
+  /// Notes that the module at work lists what lies at `where` by the name `path_`, which it returns.
+  [[gnu::cold, gnu::noinline]] std::string_view note(const void* where) {
+    const std::string_view path(path_.data(), path_.size());
+    for (const Seen& s : seen_) {
+      if (s.where == where)
+        fail<ValueError>("members", modules[0].type, " lists one member twice, as \"", s.name, "\" and \"",
+                         path, "\"; expected every member once");
+      if (s.lister == module_ && s.name == path)
+        fail<ValueError>("members", modules[0].type, " lists two members by the name \"", path,
+                         "\"; expected different names");
+    }
+    return seen_.push_back({where, names_.keep(path), module_}).name;
+  }
+
+  /// The module at work, by its place in `modules`.
+  std::size_t module() const noexcept { return module_; }
+
+ private:
+  struct Seen {
+    const void* where;
+    std::string_view name;
+    std::size_t lister;  // index in `modules`
+  };
+
+  /// Whether all that lives in the bytes of one module has been listed.
+  [[gnu::cold, gnu::noinline]] void check_complete(const void* begin, const void* end) const {
+    const ModuleEntry& holder = modules[module_];
+    std::string_view last;  // the member before
+    const wengert::detail::List<Living::One> held = Living::instance().between(begin, end);
+    for (const Living::One& one : held) {
+      const Seen* it = seen_.begin();
+      while (it != seen_.end() && it->where != one.where) ++it;
+      if (it == seen_.end())
+        fail<ValueError>("members", holder.type, " does not list a ", one.type, " that it holds",
+                         last.empty() ? "" : ", declared after \"", last, last.empty() ? "" : "\"",
+                         "; expected list(\"name\", member) for every Parameter, Buffer and module");
+      if (it->lister == module_) last = it->name;
+    }
+  }
+
+  wengert::detail::List<char> path_;
+  std::size_t module_ = 0;
+  Names names_;
+  wengert::detail::List<Seen> seen_;
+};
+
+}  // namespace detail
+
 /// Collects, under dotted names, everything that a module and the modules in it list. It is what the
 /// parameter of a `members` function is:
 ///
@@ -53,26 +169,15 @@ inline constexpr bool unknown_member = false;
 /// optional or pointer would hold is absent. Throws ValueError on names that are empty, hold a dot or are
 /// used twice, and when a module holds a Parameter, Buffer or module that it does not list.
 template <Field T>
-class Members {
+class Members : public detail::MembersBase {
  public:
   struct TensorEntry {
-    std::string name;
+    std::string_view name;
     Tensor<T>* tensor;
     bool is_parameter;
     std::size_t module;  // index in `modules`
   };
-  struct ModuleEntry {
-    std::string name;
-    std::string_view type;
-    ModuleBase* module;
-  };
-  struct GeneratorEntry {
-    std::string name;
-    Generator* generator;
-  };
-  std::vector<TensorEntry> tensors;
-  std::vector<ModuleEntry> modules;  // the first is the whole model, its name empty
-  std::vector<GeneratorEntry> generators;
+  wengert::detail::List<TensorEntry> tensors;
 
   template <class M>
   explicit Members(M& model) {
@@ -81,9 +186,7 @@ class Members {
 
   template <class M, class... Rest>
   void operator()(std::string_view name, M& member, Rest&&... rest) {
-    if (name.empty() || name.find('.') != name.npos)
-      fail<ValueError>("members", modules[module_].type, " lists a member by the name \"", name,
-                       "\"; expected a name without a dot");
+    check_name(name);
     add(name, member);
     if constexpr (sizeof...(Rest) > 0) (*this)(std::forward<Rest>(rest)...);
   }
@@ -91,29 +194,25 @@ class Members {
  private:
   template <class M>
   void add(std::string_view name, M& m) {
-    const std::size_t before = path_.size();
-    if (!path_.empty()) path_ += '.';
-    path_ += name;
+    const std::size_t before = enter(name);
     if constexpr (detail::ModuleType<M>) {
       add_module(m);
     } else if constexpr (std::same_as<M, Parameter<T>> || std::same_as<M, Buffer<T>>) {
-      note(static_cast<const detail::Listed*>(&m));
-      tensors.push_back({path_, &m, M::is_parameter, module_});
+      tensors.push_back({note(static_cast<const detail::Listed*>(&m)), &m, M::is_parameter, module()});
     } else if constexpr (std::same_as<M, Generator>) {
-      note(&m);
-      generators.push_back({path_, &m});
+      generators.push_back({note(&m), &m});
     } else if constexpr (detail::Pointing<M>) {
-      path_.resize(before);
+      leave(before);
       if (static_cast<bool>(m)) add(name, *m);
     } else if constexpr (detail::Range<M>) {
       std::size_t i = 0;
-      for (auto& one : m) add(std::to_string(i++), one);
+      for (auto& one : m) add(wengert::detail::text(i++), one);
     } else {
       static_assert(detail::unknown_member<M>,
                     "a module lists members that are a Parameter or Buffer of its element type, a module, a "
                     "Generator, or an optional, pointer or range of these; `members` itself is not const");
     }
-    path_.resize(before);
+    leave(before);
   }
 
   template <class M>
@@ -122,51 +221,10 @@ class Members {
         requires { m.members(*this); },
         "a module needs a public function that lists its members, each with a name: "
         "void members(auto& list) { list(\"hidden\", hidden, \"out\", out); }");
-    note(static_cast<const detail::Listed*>(&m));
-    const std::size_t outer = std::exchange(module_, modules.size());
-    modules.push_back({path_, detail::type_name<M>(), &m});
+    const std::size_t outer = begin_module(&m, detail::type_name<M>(), &m);
     m.members(*this);
-    check_complete(&m, &m + 1);
-    module_ = outer;
+    end_module(outer, &m, &m + 1);
   }
-
-  /// Notes that the module at work lists what lies at `where` by the name `path_`.
-  void note(const void* where) {
-    for (const Seen& s : seen_) {
-      if (s.where == where)
-        fail<ValueError>("members", modules[0].type, " lists one member twice, as \"", s.name, "\" and \"",
-                         path_, "\"; expected every member once");
-      if (s.lister == module_ && s.name == path_)
-        fail<ValueError>("members", modules[0].type, " lists two members by the name \"", path_,
-                         "\"; expected different names");
-    }
-    seen_.push_back({where, path_, module_});
-  }
-
-  /// Whether all that lives in the bytes of one module has been listed.
-  void check_complete(const void* begin, const void* end) const {
-    const ModuleEntry& holder = modules[module_];
-    std::string_view last;  // the member before
-    for (const detail::Living::One& one : detail::Living::instance().between(begin, end)) {
-      const auto it =
-          std::find_if(seen_.begin(), seen_.end(), [&](const Seen& s) { return s.where == one.where; });
-      if (it == seen_.end())
-        fail<ValueError>("members", holder.type, " does not list a ", one.type, " that it holds",
-                         last.empty() ? "" : ", declared after \"", last, last.empty() ? "" : "\"",
-                         "; expected list(\"name\", member) for every Parameter, Buffer and module");
-      if (it->lister == module_) last = it->name;
-    }
-  }
-
-  struct Seen {
-    const void* where;
-    std::string name;
-    std::size_t lister;  // index in `modules`
-  };
-
-  std::string path_;
-  std::size_t module_ = 0;
-  std::vector<Seen> seen_;
 };
 
 }  // namespace wengert::inline WENGERT_ISA::nn

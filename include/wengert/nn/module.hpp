@@ -53,7 +53,7 @@ class Module : public ModuleBase {
   /// ones (requires_grad(false)) are left out.
   std::vector<Tensor<T>> parameters() const {
     std::vector<Tensor<T>> out;
-    for (const auto& t : list().tensors)
+    for (const Members<T> members = list(); const auto& t : members.tensors)
       if (t.is_parameter && t.tensor->requires_grad()) out.push_back(*t.tensor);
     return out;
   }
@@ -78,21 +78,22 @@ class Module : public ModuleBase {
   /// The generators that modules list, for exact continuation: (seed, counter) is their state.
   std::vector<std::pair<std::string, Generator*>> named_generators() {
     std::vector<std::pair<std::string, Generator*>> out;
-    for (auto& g : list().generators) out.emplace_back(std::move(g.name), g.generator);
+    for (const Members<T> members = list(); const auto& g : members.generators)
+      out.emplace_back(std::string(g.name), g.generator);
     return out;
   }
 
   /// Number of elements in all parameters, frozen ones among them.
   Index parameter_count() const {
     Index n = 0;
-    for (const auto& t : list().tensors)
+    for (const Members<T> members = list(); const auto& t : members.tensors)
       if (t.is_parameter) n += t.tensor->size();
     return n;
   }
 
   /// Switches this module and all modules in it to training, or to evaluation: batch norm and dropout differ.
   void train(bool on = true) {
-    for (const auto& m : list().modules) m.module->set_training(on);
+    for (const Members<T> members = list(); const auto& m : members.modules) m.module->set_training(on);
   }
   void eval() { train(false); }
 
@@ -118,8 +119,8 @@ class Module : public ModuleBase {
   template <class Wanted>
   std::vector<NamedTensor<T>> named(Wanted wanted, bool detached) const {
     std::vector<NamedTensor<T>> out;
-    for (auto& t : list().tensors)
-      if (wanted(t)) out.push_back({t.name, detached ? t.tensor->detach() : *t.tensor});
+    for (const Members<T> members = list(); const auto& t : members.tensors)
+      if (wanted(t)) out.push_back({std::string(t.name), detached ? t.tensor->detach() : *t.tensor});
     return out;
   }
 };

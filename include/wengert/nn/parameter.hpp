@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <mutex>
-#include <vector>
 
+#include <wengert/base/list.hpp>
 #include <wengert/core/tensor.hpp>
 
 namespace wengert::inline WENGERT_ISA::nn {
@@ -24,27 +24,38 @@ class Living {
     static Living* living = new Living;  // outlives modules with static storage
     return *living;
   }
-  void add(const void* where, std::string_view type) {
+  [[gnu::noinline]] void add(const void* where, std::string_view type) {
     const std::lock_guard lock(mutex_);
     all_.insert(at(where), One{where, type});
   }
-  void remove(const void* where) noexcept {
+  [[gnu::noinline]] void remove(const void* where) noexcept {
     const std::lock_guard lock(mutex_);
     all_.erase(at(where));
   }
   /// Those in [begin, end), in order.
-  std::vector<One> between(const void* begin, const void* end) {
+  wengert::detail::List<One> between(const void* begin, const void* end) {
     const std::lock_guard lock(mutex_);
-    return std::vector<One>(at(begin), at(end));
+    const std::size_t first = at(begin);
+    wengert::detail::List<One> found;
+    found.append({all_.data() + first, at(end) - first});
+    return found;
   }
 
  private:
-  std::vector<One>::iterator at(const void* where) {
-    return std::lower_bound(all_.begin(), all_.end(), where,
-                            [](const One& a, const void* b) { return std::less<>()(a.where, b); });
+  /// The first that lies at or behind `where`.
+  std::size_t at(const void* where) const noexcept {
+    std::size_t low = 0, high = all_.size();
+    while (low < high) {
+      const std::size_t middle = (low + high) / 2;
+      if (std::less<>()(all_[middle].where, where))
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return low;
   }
   std::mutex mutex_;
-  std::vector<One> all_;  // in order of address
+  wengert::detail::List<One> all_;  // in order of address
 };
 
 /// Base of what a module must list. Identity is the address, so a copy is another one.

@@ -99,7 +99,8 @@ std::string summary_text(const Members& members, const OutputShapes& shapes) {
     const std::optional<Shape> shape = shapes.of(m.module);
     rows.push_back({std::move(name), std::string(m.type), shape ? shape->str() : "-", grouped(parameters)});
   };
-  for (std::size_t i = 1; i < members.modules.size(); ++i) row(i, members.modules[i].name, own[i]);
+  for (std::size_t i = 1; i < members.modules.size(); ++i)
+    row(i, std::string(members.modules[i].name), own[i]);
   if (own[0] != 0 && members.modules.size() > 1)
     rows.push_back({"(own)", std::string(members.modules[0].type), "", grouped(own[0])});
   row(0, "total", total);

@@ -23,7 +23,7 @@ struct ConvRule {
     const Scratch<T> masked(Relu ? pixels * k : 0);
     if (Relu || v.wants(2)) {  // db += sums of dz over the pixels
       const GradRef<T> db = v.wants(2) ? v.into<T>(2) : GradRef<T>{nullptr, false};
-      dz = sum_and_mask<Relu>(pixels, k, dz, y.data(), masked.data(), {db.data, db.add});
+      dz = sum_and_mask(pixels, k, dz, Relu ? y.data() : nullptr, masked.data(), {db.data, db.add});
     }
     if (v.wants(1)) {
       const GradRef<T> dw = v.into<T>(1);

@@ -20,8 +20,8 @@ struct ConvTransposeRule {
     const T* const dy = v.dy<T>();
     if (v.wants(2)) {  // db += sums of dy over the pixels
       const GradRef<T> db = v.into<T>(2);
-      sum_and_mask<false, T>(shape.window.batch * shape.window.inputs(), shape.in_channels(), dy, nullptr,
-                             nullptr, {db.data, db.add});
+      sum_and_mask<T>(shape.window.batch * shape.window.inputs(), shape.in_channels(), dy, nullptr, nullptr,
+                      {db.data, db.add});
     }
     if (v.wants(1)) {
       const GradRef<T> dw = v.into<T>(1);
@@ -52,8 +52,11 @@ Tensor<T> conv_transpose(const Tensor<T>& x, const Tensor<T>& w, const Tensor<T>
   const bool exact = exact_convolutions();
   Tensor<T> y(shape);
   T* const out = y.fresh_data();
-  if (b != nullptr)
-    for (Index i = 0; i < y.size(); i += s.in_channels()) std::copy_n(bias.data(), s.in_channels(), out + i);
+  if (b != nullptr) {
+    Strides repeated = contiguous_strides(shape);
+    for (int i = 0; i <= Axes; ++i) repeated[i] = 0;
+    kernels::copy(shape, bias.data(), repeated, out, contiguous_strides(shape));
+  }
   kernels::conv_backward_data(s, xp.data(), wp.data(), out, b != nullptr, exact);
   if (rec) rec.record(y, Rule{save_if(w.requires_grad(), xp), save_if(x.requires_grad(), wp), s, exact});
   return y;

@@ -13,11 +13,11 @@ FoldedRows<T> linear_rows(const Tensor<T>& x) {
   return FoldedRows<T>(x, x.rank() - 1, FoldedRows<T>::Columns::any_stride);
 }
 
-template <Field T, bool Relu>
+template <Field T>
 struct LinearRule {
-  static constexpr std::string_view name = Relu ? "linear_relu" : "linear";
+  static constexpr std::string_view name = "linear";
   Saved<T> x, w;  // without values where the other asks for no gradient
-  Saved<T> y;     // when Relu
+  Saved<T> y;     // of linear_relu
   auto saved() const { return std::tie(x, w, y); }
 
   void backward(Vjp& v) const {
@@ -25,10 +25,11 @@ struct LinearRule {
     Index m = 1;
     for (int i = 0; i + 1 < x.shape().rank(); ++i) m *= x.shape()[i];
     const T* dz = v.dy<T>();  // of the product
-    const Scratch<T> masked(Relu ? m * out : 0);
-    if (Relu || v.wants(2)) {  // db += column sums of dz
+    const T* const kept = y.data();
+    const Scratch<T> masked(kept != nullptr ? m * out : 0);
+    if (kept != nullptr || v.wants(2)) {  // db += column sums of dz
       const GradRef<T> db = v.wants(2) ? v.into<T>(2) : GradRef<T>{nullptr, false};
-      dz = sum_and_mask<Relu>(m, out, dz, y.data(), masked.data(), {db.data, db.add});
+      dz = sum_and_mask(m, out, dz, kept, masked.data(), {db.data, db.add});
     }
     if (v.wants(1)) {  // dw += dz^T x
       const FoldedRows<T> xr = linear_rows(x.value());
@@ -44,6 +45,11 @@ struct LinearRule {
   }
 };
 
+template <Field T>
+struct LinearReluRule : LinearRule<T> {
+  static constexpr std::string_view name = "linear_relu";
+};
+
 inline void check_linear(std::string_view op, const Shape& x, const Shape& w, const Shape* b) {
   if (x.rank() == 0)
     fail<ShapeError>(op, "x has no axes; x is ", x, ", w is ", w, "; expected rank 1 or more");
@@ -57,9 +63,9 @@ inline void check_linear(std::string_view op, const Shape& x, const Shape& w, co
                      ")");
 }
 
-template <bool Relu, Field T>
-Tensor<T> linear(const Tensor<T>& x, const Tensor<T>& w, const Tensor<T>* b) {
-  constexpr std::string_view op = LinearRule<T, Relu>::name;
+template <Field T>
+Tensor<T> linear(const Tensor<T>& x, const Tensor<T>& w, const Tensor<T>* b, bool relu) {
+  const std::string_view op = relu ? LinearReluRule<T>::name : LinearRule<T>::name;
   check_linear(op, x.shape(), w.shape(), b != nullptr ? &b->shape() : nullptr);
   Shape shape = x.shape();
   shape[x.rank() - 1] = w.shape()[0];
@@ -72,11 +78,14 @@ Tensor<T> linear(const Tensor<T>& x, const Tensor<T>& w, const Tensor<T>* b) {
   const Index out = w.shape()[0];
   kernels::gemm<T>(xr.rows(), out, xr.width(), {xr.data(), xr.row_stride(), xr.column_stride()},
                    {w.data(), w.strides()[1], w.strides()[0]}, y.fresh_data(), out, false, bias.data(),
-                   Relu ? kernels::Activation::relu : kernels::Activation::none);
+                   relu ? kernels::Activation::relu : kernels::Activation::none);
   if (rec) {
-    LinearRule<T, Relu> rule{save_if(w.requires_grad(), x), save_if(x.requires_grad(), w), {}};
-    if (Relu) rule.y = save(y);
-    rec.record(y, std::move(rule));
+    LinearRule<T> rule{save_if(w.requires_grad(), x), save_if(x.requires_grad(), w), {}};
+    if (relu) rule.y = save(y);
+    if (relu)
+      rec.record(y, LinearReluRule<T>{std::move(rule)});
+    else
+      rec.record(y, std::move(rule));
   }
   return y;
 }
@@ -91,12 +100,12 @@ Tensor<T> linear(const Tensor<T>& x, const Tensor<T>& w, const Tensor<T>* b) {
 /// Throws ShapeError when x has rank 0, w is no matrix, the inner dimensions differ, or b does not fit.
 template <Field T>
 Tensor<T> linear(const Tensor<T>& x, const Tensor<T>& w, const Tensor<T>& b) {
-  return detail::linear<false>(x, w, &b);
+  return detail::linear(x, w, &b, false);
 }
 /// As above, without bias.
 template <Field T>
 Tensor<T> linear(const Tensor<T>& x, const Tensor<T>& w) {
-  return detail::linear<false>(x, w, static_cast<const Tensor<T>*>(nullptr));
+  return detail::linear<T>(x, w, nullptr, false);
 }
 
 /// y = relu(x w^T + b) as one record: `linear` with dy where y > 0 (or is NaN) and 0 elsewhere, as relu'(0) =
@@ -104,12 +113,12 @@ Tensor<T> linear(const Tensor<T>& x, const Tensor<T>& w) {
 template <Field T>
 requires detail::Ordered<T> Tensor<T> linear_relu(const Tensor<T>& x, const Tensor<T>& w,
                                                   const Tensor<T>& b) {
-  return detail::linear<true>(x, w, &b);
+  return detail::linear(x, w, &b, true);
 }
 /// As above, without bias.
 template <Field T>
 requires detail::Ordered<T> Tensor<T> linear_relu(const Tensor<T>& x, const Tensor<T>& w) {
-  return detail::linear<true>(x, w, static_cast<const Tensor<T>*>(nullptr));
+  return detail::linear<T>(x, w, nullptr, true);
 }
 
 }  // namespace wengert::inline WENGERT_ISA

@@ -74,24 +74,25 @@ concept Ordered = requires(T a) {
   static_cast<bool>(a < a);
 };
 
-/// The gradient of a layer's sums before relu and of its bias: db = (or +=) column sums of dy, taken only
-/// where y > 0 or is NaN when Relu. Writes those dy to `masked`, which it returns; without Relu it returns
-/// dy.
-template <bool Relu, Field T>
+/// The gradient of a layer's sums before relu and of its bias: db = (or +=) column sums of dy, taken, when
+/// `y` is given, only where y > 0 or is NaN. Writes those dy to `masked`, which it returns; without y it
+/// returns dy.
+template <Field T>
 const T* sum_and_mask(Index m, Index n, const T* dy, const T* y, T* masked, kernels::SumTarget<T> db) {
   using V = kernels::Vec<T>;
   kernels::column_sums<1, T>(m, n,
                              [=](auto io, Index r, Index c) WENGERT_INLINE_LAMBDA {
                                const Index at = r * n + c;
                                V g = io.load(dy + at);
-                               if constexpr (Relu) {
-                                 g = where(io.load(y + at) <= V(T(0)), V(T(0)), g);
-                                 io.store(masked + at, g);
-                               }
+                               if constexpr (Ordered<T>)
+                                 if (y != nullptr) {
+                                   g = where(io.load(y + at) <= V(T(0)), V(T(0)), g);
+                                   io.store(masked + at, g);
+                                 }
                                return std::array<V, 1>{g};
                              },
                              {db});
-  return Relu ? masked : dy;
+  return y != nullptr ? masked : dy;
 }
 
 }  // namespace wengert::inline WENGERT_ISA::detail

@@ -96,8 +96,12 @@ class Adam : public detail::AdamFamily<T, AdamOptions> {
  public:
   using Group = ParameterGroup<T, AdamOptions>;
   explicit Adam(std::vector<Tensor<T>> parameters, AdamOptions options = {})
-      : Adam(std::vector<Group>{Group{std::move(parameters), options}}) {}
-  explicit Adam(std::vector<Group> groups) : detail::AdamFamily<T, AdamOptions>(std::move(groups)) {}
+      : Adam(One(Group{std::move(parameters), options}), 0) {}
+  explicit Adam(std::vector<Group> groups) : detail::AdamFamily<T, AdamOptions>(groups) {}
+
+ private:
+  using One = optim::detail::OneGroup<Group>;
+  Adam(const One& one, int) : detail::AdamFamily<T, AdamOptions>(std::span<const Group>(&one.group, 1)) {}
 };
 
 /// AdamW as PyTorch defines it: Adam, but instead of adding to the gradient, weight decay first shrinks the
@@ -107,8 +111,12 @@ class AdamW : public detail::AdamFamily<T, AdamWOptions> {
  public:
   using Group = ParameterGroup<T, AdamWOptions>;
   explicit AdamW(std::vector<Tensor<T>> parameters, AdamWOptions options = {})
-      : AdamW(std::vector<Group>{Group{std::move(parameters), options}}) {}
-  explicit AdamW(std::vector<Group> groups) : detail::AdamFamily<T, AdamWOptions>(std::move(groups)) {}
+      : AdamW(One(Group{std::move(parameters), options}), 0) {}
+  explicit AdamW(std::vector<Group> groups) : detail::AdamFamily<T, AdamWOptions>(groups) {}
+
+ private:
+  using One = optim::detail::OneGroup<Group>;
+  AdamW(const One& one, int) : detail::AdamFamily<T, AdamWOptions>(std::span<const Group>(&one.group, 1)) {}
 };
 
 }  // namespace wengert::inline WENGERT_ISA::optim

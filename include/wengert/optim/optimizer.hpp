@@ -91,7 +91,7 @@ class Optimizer {
     Index steps = 0;
   };
 
-  explicit Optimizer(std::vector<Group> groups) {
+  [[gnu::cold]] explicit Optimizer(std::span<const Group> groups) {
     for (std::size_t g = 0; g < groups.size(); ++g) {
       Rule::check(groups[g].options);
       options_.push_back(groups[g].options);
@@ -136,7 +136,7 @@ class Optimizer {
     return static_cast<std::size_t>(group);
   }
 
-  void add(const Tensor<T>& p, std::size_t group) {
+  [[gnu::cold]] void add(const Tensor<T>& p, std::size_t group) {
     const std::size_t i = parameters_.size();
     if (!p.place().leaf() || p.place().on_tape())
       fail<ValueError>(Rule::name, "parameter ", i, " is no leaf; shape is ", p.shape(),
@@ -162,14 +162,21 @@ class Optimizer {
     return Tensor<T>(state_[k].buffer(), shape, contiguous_strides(shape), entries_[i].offset[k]);
   }
 
-  std::vector<Options> options_;  // by group
+  wengert::detail::List<Options> options_;  // by group
   std::vector<Tensor<T>> parameters_;
-  std::vector<Entry> entries_;  // by parameter
+  wengert::detail::List<Entry> entries_;  // by parameter
   std::array<Tensor<T>, 3> state_;
   std::array<Index, 3> state_size_{};
 };
 
 namespace detail {
+
+/// Tells a constructor for one group from those that users call with braces.
+template <class Group>
+struct OneGroup {
+  explicit OneGroup(Group&& g) : group(std::move(g)) {}
+  Group group;
+};
 
 /// Throws ValueError unless `value` is finite and at least 0.
 inline void check_not_negative(std::string_view op, const char* name, double value) {

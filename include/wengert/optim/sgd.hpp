@@ -51,8 +51,8 @@ class Sgd : public Optimizer<T, detail::SgdRule> {
   using Group = typename Base::Group;
 
   explicit Sgd(std::vector<Tensor<T>> parameters, SgdOptions options = {})
-      : Sgd(std::vector<Group>{Group{std::move(parameters), options}}) {}
-  explicit Sgd(std::vector<Group> groups) : Base(std::move(groups)) {}
+      : Sgd(One(Group{std::move(parameters), options}), 0) {}
+  explicit Sgd(std::vector<Group> groups) : Base(groups) {}
 
   /// Updates every parameter that `grads` has reached, in place. Allocates nothing.
   void step(const GradStore& grads) {
@@ -69,6 +69,10 @@ class Sgd : public Optimizer<T, detail::SgdRule> {
                                             static_cast<T>(step == 1 ? 1.0 : 1.0 - o.dampening), o.nesterov};
         });
   }
+
+ private:
+  using One = optim::detail::OneGroup<Group>;
+  Sgd(const One& one, int) : Base(std::span<const Group>(&one.group, 1)) {}
 };
 
 }  // namespace wengert::inline WENGERT_ISA::optim
