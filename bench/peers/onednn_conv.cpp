@@ -6,13 +6,10 @@
 //   --exact       without Winograd F(4x4)
 //   --quick       a smoke run: few repetitions, small layers
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <dlfcn.h>
 #include <dnnl.hpp>
 #include <string>
 #include <thread>
@@ -21,8 +18,14 @@
 
 #include <wengert/kernels/conv.hpp>
 
+#include "onednn_common.hpp"
+
 namespace wg = wengert;
 using dnnl::memory;
+using onednn_peer::median;
+using onednn_peer::seconds;
+using onednn_peer::Values;
+using onednn_peer::values;
 using wg::Index;
 
 namespace {
@@ -58,24 +61,6 @@ wg::kernels::ConvShape shape_of(const Layer& l) {
   const Index before = (l.kernel - 1) / 2, out = (l.size + 2 * before - l.kernel) / l.stride + 1;
   s.window.axis[1] = s.window.axis[2] = {l.size, out, l.kernel, l.stride, before, 1};
   return s;
-}
-
-using Values = wg::Scratch<float>;
-
-Values values(Index n, std::uint32_t seed) {
-  Values v(n);
-  for (Index i = 0; i < n; ++i)
-    v[i] = static_cast<float>((seed = seed * 1664525U + 1013904223U) >> 8) / 8388608.0F - 1.0F;
-  return v;
-}
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-double median(std::vector<double> v) {
-  std::nth_element(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2), v.end());
-  return v[v.size() / 2];
 }
 
 using Pass = wg::kernels::ConvPass;
@@ -179,7 +164,7 @@ Result compare(const Layer& l, Pass pass, const Options& options) {
   const auto ours = [&] {
     if (pass == Pass::forward)
       wg::kernels::conv_forward<float>(s, x.data(), w.data(), nullptr, wg::kernels::Activation::none,
-                                       mine.data());
+                                       mine.data(), options.exact);
     else if (pass == Pass::data)
       wg::kernels::conv_backward_data<float>(s, y.data(), w.data(), mine.data(), false, options.exact);
     else
@@ -202,18 +187,18 @@ Result compare(const Layer& l, Pass pass, const Options& options) {
   const bool pause = options.threads > 1;  // the side that just ran still spins, and must fall asleep
   std::vector<double> times[3];
   const double once = [&] {
-    const double begin = now();
+    const double begin = seconds();
     ours();
-    return now() - begin;
+    return seconds() - begin;
   }();
   const int inner = std::max(1, static_cast<int>((pause ? 0.004 : 0.001) / once));
   const int samples = options.quick ? 1 : std::clamp(static_cast<int>(0.6 / (3 * inner * once)), 5, 25);
   const auto sample = [&](auto work, std::vector<double>& into) {
     if (pause) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     work();
-    const double begin = now();
+    const double begin = seconds();
     for (int i = 0; i < inner; ++i) work();
-    into.push_back((now() - begin) / inner);
+    into.push_back((seconds() - begin) / inner);
   };
   for (int i = 0; i < samples; ++i) {
     sample(ours, times[0]);
@@ -246,10 +231,7 @@ int main(int argc, char** argv) {
     else
       return usage();
   }
-  wg::set_num_threads(options.threads);
-  // oneDNN brings an OpenMP runtime; this program need not link to it.
-  if (void* set_threads = dlsym(RTLD_DEFAULT, "omp_set_num_threads"))
-    reinterpret_cast<void (*)(int)>(set_threads)(options.threads);
+  onednn_peer::set_threads(options.threads);
 
   double sum = 0;
   int count = 0;

@@ -3,13 +3,10 @@
 //   --threads N   threads on both sides (default 1)
 //   --quick       a smoke run: few repetitions, the small shapes only
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <dlfcn.h>
 #include <dnnl.hpp>
 #include <string>
 #include <thread>
@@ -19,7 +16,13 @@
 #include <wengert/kernels/gemm.hpp>
 #include <wengert/kernels/parallel.hpp>
 
+#include "onednn_common.hpp"
+
 namespace wg = wengert;
+using onednn_peer::median;
+using onednn_peer::seconds;
+using onednn_peer::Values;
+using onednn_peer::values;
 using wg::Index;
 
 namespace {
@@ -60,25 +63,6 @@ std::vector<Product> heroes_products() {
     all.push_back({name, 128, b, 1, "TN", false});
   }
   return all;
-}
-
-using Values = wg::Scratch<float>;  // aligned as tensors are
-
-Values values(Index n, std::uint32_t seed) {
-  Values v(n);
-  for (Index i = 0; i < n; ++i)
-    v[i] = static_cast<float>((seed = seed * 1664525U + 1013904223U) >> 8) / 8388608.0F - 1.0F;
-  return v;
-}
-
-double microseconds() {
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-double median(std::vector<double> v) {
-  std::nth_element(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2), v.end());
-  return v[v.size() / 2];
 }
 
 struct Timing {
@@ -123,9 +107,9 @@ Timing compare(const Product& s, char a_layout, char b_layout, int threads, doub
       std::exit(1);
     }
 
-  double start = microseconds();
+  const double start = seconds();
   for (int i = 0; i < 3; ++i) ours();
-  const double once = std::max((microseconds() - start) / 3, 0.05);
+  const double once = std::max(1e6 * (seconds() - start) / 3, 0.05);
   // With several threads the side that just ran still spins: it must fall asleep before the other is
   // measured, and the first call after the pause only wakes the threads.
   const bool pause = threads > 1;
@@ -137,9 +121,9 @@ Timing compare(const Product& s, char a_layout, char b_layout, int threads, doub
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
       work();
     }
-    const double begin = microseconds();
+    const double begin = seconds();
     for (int j = 0; j < inner; ++j) work();
-    return (microseconds() - begin) / inner;
+    return 1e6 * (seconds() - begin) / inner;
   };
   std::vector<double> our_times, their_times;
   for (int i = 0; i < samples; ++i) {
@@ -164,10 +148,7 @@ int main(int argc, char** argv) {
       return 2;
     }
   }
-  wg::set_num_threads(threads);
-  // oneDNN brings an OpenMP runtime; this program need not link to it.
-  if (void* set_threads = dlsym(RTLD_DEFAULT, "omp_set_num_threads"))
-    reinterpret_cast<void (*)(int)>(set_threads)(threads);
+  onednn_peer::set_threads(threads);
 
   std::vector<Product> all = products;
   for (const Product& s : heroes_products()) all.push_back(s);

@@ -7,20 +7,6 @@
 namespace cases {
 namespace {
 
-auto with_bias(const Taps& s) {
-  return [s](const Array& x, const Array& w, const Array& b) { return convolved(x, w, &b, s); };
-}
-auto without_bias(const Taps& s) {
-  return [s](const Array& x, const Array& w) { return convolved(x, w, nullptr, s); };
-}
-auto rectified(const Taps& s) {
-  return [s](const Array& x, const Array& w, const Array& b) {
-    Array y = convolved(x, w, &b, s);
-    for (double& v : y.v) v = v > 0 ? v : 0;
-    return y;
-  };
-}
-
 const Rows conv1d_rows([] {
   row(
       "conv1d", [](const auto& x, const auto& w, const auto& b) { return conv1d(x, w, b, {.padding = 2}); },

@@ -12,19 +12,6 @@ using Numbers = std::vector<Index>;
 Taps taps(Numbers stride, const Numbers& padding, Numbers dilation) {
   return {std::move(stride), padding, padding, std::move(dilation)};
 }
-auto with_bias(const Taps& s) {
-  return [s](const Array& x, const Array& w, const Array& b) { return convolved(x, w, &b, s); };
-}
-auto without_bias(const Taps& s) {
-  return [s](const Array& x, const Array& w) { return convolved(x, w, nullptr, s); };
-}
-auto rectified(const Taps& s) {
-  return [s](const Array& x, const Array& w, const Array& b) {
-    Array y = convolved(x, w, &b, s);
-    for (double& v : y.v) v = v > 0 ? v : 0;
-    return y;
-  };
-}
 auto same(Numbers stride, Numbers dilation) {
   return [=](const Array& x, const Array& w, const Array& b) {
     return convolved(x, w, &b, same_padding(x, w, stride, dilation));

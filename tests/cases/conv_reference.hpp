@@ -128,4 +128,19 @@ inline Array conv_transposed(const Array& x, const Array& w, const Array* b, Ind
   return y;
 }
 
+/// References of rows with these options: with bias, without, with bias and relu.
+inline auto with_bias(const Taps& s) {
+  return [s](const Array& x, const Array& w, const Array& b) { return convolved(x, w, &b, s); };
+}
+inline auto without_bias(const Taps& s) {
+  return [s](const Array& x, const Array& w) { return convolved(x, w, nullptr, s); };
+}
+inline auto rectified(const Taps& s) {
+  return [s](const Array& x, const Array& w, const Array& b) {
+    Array y = convolved(x, w, &b, s);
+    for (double& v : y.v) v = v > 0 ? v : 0;
+    return y;
+  };
+}
+
 }  // namespace cases

@@ -7,7 +7,7 @@
 namespace cases {
 namespace {
 
-auto with_bias(const Taps& s, Index groups = 1) {
+auto adjoint_with_bias(const Taps& s, Index groups = 1) {
   return [=](const Array& x, const Array& w, const Array& b) { return conv_transposed(x, w, &b, groups, s); };
 }
 auto without_bias(const Taps& s, Index groups = 1) {
@@ -26,7 +26,7 @@ const Rows plain_rows([] {
         return conv_transpose2d(x, w, b, {.stride = 2, .padding = 1, .output_padding = 1});
       },
       real({2, 3, 4, 3}), real({3, 3, 4, 3}, -1, 1), real({4}))
-      .reference(with_bias(taps({2, 2}, {1, 1}, {1, 1}, {1, 1})))
+      .reference(adjoint_with_bias(taps({2, 2}, {1, 1}, {1, 1}, {1, 1})))
       .sizes([](Index n) {
         return Shapes{{1, 2, 3, n}, {3, 3, n, n}, {n}};
       })
@@ -69,7 +69,7 @@ const Rows plain_rows([] {
       "conv_transpose2d/same_size",  // the adjoint of a 3 x 3 layer
       [](const auto& x, const auto& w, const auto& b) { return conv_transpose2d(x, w, b, {.padding = 1}); },
       real({2, 3, 4, 3}), real({3, 3, 2, 3}, -1, 1), real({2}))
-      .reference(with_bias(taps({1, 1}, {1, 1})))
+      .reference(adjoint_with_bias(taps({1, 1}, {1, 1})))
       .sizes([](Index n) {
         return Shapes{{1, 3, n, 2}, {3, 3, 3, 2}, {3}};
       })
@@ -78,7 +78,7 @@ const Rows plain_rows([] {
       "conv_transpose2d/doubling",
       [](const auto& x, const auto& w, const auto& b) { return conv_transpose2d(x, w, b, {.stride = 2}); },
       real({2, 3, 4, 3}), real({2, 2, 4, 3}, -1, 1), real({4}))
-      .reference(with_bias(taps({2, 2}, {0, 0})))
+      .reference(adjoint_with_bias(taps({2, 2}, {0, 0})))
       .sizes([](Index n) {
         return Shapes{{1, 3, 2, 9}, {2, 2, n, 9}, {n}};
       })
@@ -89,7 +89,7 @@ const Rows plain_rows([] {
         return conv_transpose2d(x, w, b, {.stride = {4, 3}, .padding = {0, 1}, .output_padding = {3, 0}});
       },
       real({2, 3, 3, 2}), real({2, 1, 3, 2}, -1, 1), real({3}))
-      .reference(with_bias(taps({4, 3}, {0, 1}, {1, 1}, {3, 0})))
+      .reference(adjoint_with_bias(taps({4, 3}, {0, 1}, {1, 1}, {3, 0})))
       .sizes([](Index n) {
         return Shapes{{1, 2, n + 1, 2}, {2, 1, 3, 2}, {3}};
       })
@@ -103,7 +103,7 @@ const Rows plain_rows([] {
             x, w, b, {.stride = {1, 2}, .padding = {2, 3}, .output_padding = {0, 2}, .dilation = {2, 3}});
       },
       real({2, 3, 4, 3}), real({3, 2, 4, 3}, -1, 1), real({4}))
-      .reference(with_bias(taps({1, 2}, {2, 3}, {2, 3}, {0, 2})))
+      .reference(adjoint_with_bias(taps({1, 2}, {2, 3}, {2, 3}, {0, 2})))
       .sizes([](Index n) {
         return Shapes{{1, 2, 3, n}, {3, 2, 3, n}, {3}};
       })
@@ -114,7 +114,7 @@ const Rows plain_rows([] {
         return conv_transpose2d(x, w, b, {.stride = {3, 1}});
       },
       real({2, 2, 3, 2}), real({2, 3, 3, 2}, -1, 1), real({3}))
-      .reference(with_bias(taps({3, 1}, {0, 0})))
+      .reference(adjoint_with_bias(taps({3, 1}, {0, 0})))
       .sizes(
           [](Index n) {
             return Shapes{{n, 2, 1, 2}, {2, 3, 3, 2}, {3}};
@@ -125,7 +125,7 @@ const Rows plain_rows([] {
       "conv_transpose2d/pointwise",
       [](const auto& x, const auto& w, const auto& b) { return conv_transpose2d(x, w, b); },
       real({2, 3, 4, 3}), real({1, 1, 5, 3}, -1, 1), real({5}))
-      .reference(with_bias(taps({1, 1}, {0, 0})))
+      .reference(adjoint_with_bias(taps({1, 1}, {0, 0})))
       .sizes([](Index n) {
         return Shapes{{1, 2, 3, n}, {1, 1, 36 - n, n}, {36 - n}};
       })
@@ -134,7 +134,7 @@ const Rows plain_rows([] {
       "conv_transpose2d/winograd",
       [](const auto& x, const auto& w, const auto& b) { return conv_transpose2d(x, w, b, {.padding = 1}); },
       real({2, 22, 23, 18}), real({3, 3, 17, 18}, -0.5, 0.5), real({17}))
-      .reference(with_bias(taps({1, 1}, {1, 1})))
+      .reference(adjoint_with_bias(taps({1, 1}, {1, 1})))
       .tolerance(4e-5, 1e-11)  // F(4x4): 1e-5 of the largest result
       .bench({{2, 28, 27, 128}, {3, 3, 128, 128}, {128}});
 });
@@ -146,7 +146,7 @@ const Rows grouped_rows([] {
         return conv_transpose2d(x, w, b, {.stride = 2, .padding = 1, .groups = 2});
       },
       real({2, 3, 4, 6}), real({3, 3, 2, 6}, -1, 1), real({4}))
-      .reference(with_bias(taps({2, 2}, {1, 1}), 2))
+      .reference(adjoint_with_bias(taps({2, 2}, {1, 1}), 2))
       .sizes([](Index n) {
         return Shapes{{1, 2, 3, 2 * n}, {3, 3, 4, 2 * n}, {8}};
       })
@@ -193,7 +193,7 @@ const Rows other_axes_rows([] {
         return conv_transpose1d(x, w, b, {.stride = 3, .padding = 1, .output_padding = 2});
       },
       real({2, 5, 3}), real({4, 5, 3}, -1, 1), real({5}))
-      .reference(with_bias({{3}, {1}, {1}, {1}, {2}}))
+      .reference(adjoint_with_bias({{3}, {1}, {1}, {1}, {2}}))
       .sizes([](Index n) {
         return Shapes{{2, n, 3}, {4, 5, 3}, {5}};
       })
@@ -219,7 +219,7 @@ const Rows other_axes_rows([] {
         return conv_transpose3d(x, w, b, {.stride = {1, 2, 2}, .padding = 1, .output_padding = {0, 1, 0}});
       },
       real({2, 3, 2, 3, 3}), real({2, 3, 3, 4, 3}, -1, 1), real({4}))
-      .reference(with_bias({{1, 2, 2}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0, 1, 0}}))
+      .reference(adjoint_with_bias({{1, 2, 2}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0, 1, 0}}))
       .sizes([](Index n) {
         return Shapes{{1, 2, 2, 2, n}, {2, 3, 3, 3, n}, {3}};
       })

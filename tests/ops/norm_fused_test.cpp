@@ -9,6 +9,7 @@
 #include <wengert/kernels/dual.hpp>
 #include <wengert/ops/activation.hpp>
 #include <wengert/ops/arithmetic.hpp>
+#include <wengert/ops/create.hpp>
 #include <wengert/ops/norm.hpp>
 
 #include "support/errors.hpp"
@@ -16,13 +17,6 @@
 namespace {
 
 using namespace wengert;
-
-template <class T>
-Tensor<T> filled(const Shape& shape, double value) {
-  Tensor<T> x(shape);
-  x.fill(static_cast<T>(value));
-  return x;
-}
 
 /// Values of about standard normal size, by a small linear congruence.
 template <class T>
@@ -44,7 +38,7 @@ Tensor<T> leaf(Tensor<T> x) {
 
 TEST(FusedBatchNorm, MovesTheRunningStatistics) {
   // Channel 0: 1, 3: mean 2, unbiased variance 2. Channel 1: 0, 4: mean 2, unbiased variance 8.
-  const Tensor<double> x(Shape{2, 2}, {1, 0, 3, 4}), one = filled<double>({2}, 1);
+  const Tensor<double> x(Shape{2, 2}, {1, 0, 3, 4}), one = full<double>({2}, 1);
   for (const bool with_residual : {false, true}) {
     Tensor<double> mean(Shape{2}, {1, -1}), var(Shape{2}, {1, 2});
     if (with_residual)
@@ -58,10 +52,10 @@ TEST(FusedBatchNorm, MovesTheRunningStatistics) {
 
 TEST(FusedBatchNorm, KeepsNaNAndItsGradient) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  Tensor<double> mean = filled<double>({1}, 0), var = filled<double>({1}, 1);
+  Tensor<double> mean = full<double>({1}, 0), var = full<double>({1}, 1);
   const BatchNormOptions eval{.training = false, .eps = 0};
   const Tensor<double> dy(Shape{3, 1}, {5, 6, 7});
-  Tensor<double> x = leaf(Tensor<double>(Shape{3, 1}, {nan, -1, 2})), r = leaf(filled<double>({3, 1}, 0));
+  Tensor<double> x = leaf(Tensor<double>(Shape{3, 1}, {nan, -1, 2})), r = leaf(full<double>({3, 1}, 0));
   GradStore alone, added;
   const Tensor<double> y = batch_norm_relu(x, nullptr, nullptr, &mean, &var, eval);
   EXPECT_TRUE(std::isnan(y.at(0, 0)));
@@ -75,7 +69,7 @@ TEST(FusedBatchNorm, KeepsNaNAndItsGradient) {
 
 TEST(FusedBatchNorm, SavesWhatItReadsAgain) {
   Tensor<double> x = leaf(noisy<double>({4, 2}, 0, 1)), r = leaf(noisy<double>({4, 2}, 0, 1, 3));
-  const Tensor<double> dy = filled<double>({4, 2}, 1);
+  const Tensor<double> dy = full<double>({4, 2}, 1);
   GradStore grads;
   Tensor<double> y = batch_norm_relu(x, nullptr, nullptr, nullptr, nullptr);
   y.detach().fill(7);  // y is not needed: the sign comes from x
@@ -173,7 +167,7 @@ TEST(GroupNorm, IsAccurateWhenTheMeanIsTenThousandDeviations) {
 TEST(FusedBatchNorm, IsAccurateWhenTheMeanIsTenThousandDeviations) {
   // A shift of 10 keeps relu away from its kink.
   const auto f = []<class T>(const Tensor<T>& x) {
-    const Tensor<T> ten = filled<T>({x.shape().back()}, 10);
+    const Tensor<T> ten = full<T>({x.shape().back()}, 10);
     return batch_norm_relu(x, nullptr, &ten, nullptr, nullptr);
   };
   const auto [value, slope] = float_errors(Shape{10, 20, 20, 7}, 1e4, f);
@@ -183,8 +177,8 @@ TEST(FusedBatchNorm, IsAccurateWhenTheMeanIsTenThousandDeviations) {
 
 TEST(GroupNorm, TakesNoSamplesNoRowsAndNoChannels) {
   for (const Shape& shape : {Shape{0, 2, 4}, Shape{3, 0, 4}, Shape{3, 2, 0}}) {
-    Tensor<double> x = leaf(Tensor<double>(shape)), w = leaf(filled<double>({shape.back()}, 1)),
-                   b = leaf(filled<double>({shape.back()}, 1));
+    Tensor<double> x = leaf(Tensor<double>(shape)), w = leaf(full<double>({shape.back()}, 1)),
+                   b = leaf(full<double>({shape.back()}, 1));
     const auto count = static_cast<std::size_t>(shape.back());
     for (const bool instance : {false, true}) {
       GradStore grads;
@@ -199,14 +193,14 @@ TEST(GroupNorm, TakesNoSamplesNoRowsAndNoChannels) {
 }
 
 TEST(GroupNorm, RefusesGroupsBelowOne) {
-  const Tensor<double> x = filled<double>({2, 4}, 1);
+  const Tensor<double> x = full<double>({2, 4}, 1);
   EXPECT_ERROR(group_norm(x, 0), ValueError, "group_norm: groups is 0; expected groups >= 1");
   EXPECT_ERROR(group_norm(x, -2), ValueError, "group_norm: groups is -2; expected groups >= 1");
 }
 
 TEST(FusedBatchNorm, RefusesALeafAmongTheRunningStatistics) {
-  const Tensor<double> x = filled<double>({2, 3}, 1);
-  Tensor<double> three = filled<double>({3}, 1), tracked = leaf(filled<double>({3}, 1));
+  const Tensor<double> x = full<double>({2, 3}, 1);
+  Tensor<double> three = full<double>({3}, 1), tracked = leaf(full<double>({3}, 1));
   EXPECT_ERROR(
       batch_norm_relu(x, three, three, tracked, three), TapeError,
       "batch_norm_relu: a running statistic asks for a gradient, which batch_norm_relu would sever; x "
@@ -218,7 +212,7 @@ TEST(FusedNorm, WritesLargeOutputsLikeSmallOnes) {
   const Index rows = 4200, columns = 1024, some = 10;
   Tensor<float> x = leaf(noisy<float>({rows, columns}, 0, 1)),
                 r = leaf(noisy<float>({rows, columns}, 0, 1, 3));
-  Tensor<float> mean = noisy<float>({columns}, 0, 1), var = filled<float>({columns}, 2);
+  Tensor<float> mean = noisy<float>({columns}, 0, 1), var = full<float>({columns}, 2);
   const Tensor<float> dy = noisy<float>({rows, columns}, 0, 1, 5);
   const auto part = [&](const Tensor<float>& t) {
     const auto from = t.data() + (rows - some) * columns;
@@ -247,7 +241,7 @@ TEST(FusedNorm, WritesLargeOutputsLikeSmallOnes) {
   GradStore grads;
   const Tensor<float> y = batch_norm(x, nullptr, nullptr, nullptr, nullptr);
   for (const float v : y.span()) ASSERT_NEAR(std::abs(v), 1 / std::sqrt(1 + 1e-5), 1e-6);
-  backward(y, filled<float>({rows, columns}, 1), grads);
+  backward(y, full<float>({rows, columns}, 1), grads);
   const Tensor<float> dx = grads[x];
   for (const float v : dx.span()) ASSERT_NEAR(v, 0, 1e-6);
 }

@@ -6,18 +6,12 @@
 
 #include <wengert/core/backward.hpp>
 #include <wengert/kernels/dual.hpp>
+#include <wengert/ops/create.hpp>
 #include <wengert/ops/norm.hpp>
 
 namespace {
 
 using namespace wengert;
-
-template <class T>
-Tensor<T> filled(const Shape& shape, double value) {
-  Tensor<T> x(shape);
-  x.fill(static_cast<T>(value));
-  return x;
-}
 
 /// Values of about standard normal size, by a small linear congruence.
 template <class T>
@@ -44,8 +38,7 @@ std::string message_of(F f) {
 
 TEST(BatchNorm, MovesTheRunningStatisticsByTheUnbiasedVariance) {
   // Channel 0: 1, 3: mean 2, unbiased variance 2. Channel 1: 0, 4: mean 2, unbiased variance 8.
-  const Tensor<double> x(Shape{2, 2}, {1, 0, 3, 4}), one = filled<double>({2}, 1),
-                                                     zero = filled<double>({2}, 0);
+  const Tensor<double> x(Shape{2, 2}, {1, 0, 3, 4}), one = full<double>({2}, 1), zero = full<double>({2}, 0);
   Tensor<double> mean(Shape{2}, {1, -1}), var(Shape{2}, {1, 2});
   const auto version = mean.version();
   batch_norm(x, one, zero, mean, var, {.momentum = 0.25});
@@ -55,9 +48,9 @@ TEST(BatchNorm, MovesTheRunningStatisticsByTheUnbiasedVariance) {
 }
 
 TEST(BatchNorm, WritesStridedRunningStatistics) {
-  const Tensor<double> x(Shape{2, 2}, {1, 0, 3, 4}), one = filled<double>({2}, 1);
+  const Tensor<double> x(Shape{2, 2}, {1, 0, 3, 4}), one = full<double>({2}, 1);
   const Tensor<double> room(Shape{4}, {0, 9, 0, 9});
-  Tensor<double> mean(room.buffer(), {2}, {2}, 0), var = filled<double>({2}, 0);
+  Tensor<double> mean(room.buffer(), {2}, {2}, 0), var = full<double>({2}, 0);
   batch_norm(x, one, one, mean, var, {.momentum = 0.5});
   EXPECT_EQ(room.to_vector(), (std::vector<double>{1, 9, 1, 9}));
 }
@@ -124,8 +117,8 @@ TEST(LayerNorm, IsAccurateWhenTheMeanIsTenThousandDeviations) {
 }
 
 TEST(BatchNorm, TakesAnEmptyBatchAndNoChannels) {
-  Tensor<double> w = filled<double>({3}, 1), b = filled<double>({3}, 0), mean = filled<double>({3}, 4),
-                 var = filled<double>({3}, 5);
+  Tensor<double> w = full<double>({3}, 1), b = full<double>({3}, 0), mean = full<double>({3}, 4),
+                 var = full<double>({3}, 5);
   w.requires_grad(true);
   b.requires_grad(true);
   GradStore grads;
@@ -141,7 +134,7 @@ TEST(BatchNorm, TakesAnEmptyBatchAndNoChannels) {
 }
 
 TEST(LayerNorm, TakesNoRows) {
-  Tensor<double> w = filled<double>({3}, 1);
+  Tensor<double> w = full<double>({3}, 1);
   w.requires_grad(true);
   GradStore grads;
   const Tensor<double> y = layer_norm(Tensor<double>(Shape{0, 3}), {3}, w, w);
@@ -150,14 +143,14 @@ TEST(LayerNorm, TakesNoRows) {
 }
 
 TEST(LayerNorm, RefusesAWeightOfAnotherShape) {
-  const Tensor<double> x = filled<double>({2, 3}, 1), w = filled<double>({1, 3}, 1);
+  const Tensor<double> x = full<double>({2, 3}, 1), w = full<double>({1, 3}, 1);
   EXPECT_EQ(message_of<ShapeError>([&] { layer_norm(x, {3}, w, w); }),
             "layer_norm: weight does not fit; x is (2, 3), weight is (1, 3); expected (3)");
 }
 
 TEST(BatchNorm, RefusesStatisticsThatDoNotFitOrAreMissing) {
-  const Tensor<double> x = filled<double>({2, 3}, 1);
-  Tensor<double> three = filled<double>({3}, 1), two = filled<double>({2}, 1);
+  const Tensor<double> x = full<double>({2, 3}, 1);
+  Tensor<double> three = full<double>({3}, 1), two = full<double>({2}, 1);
   EXPECT_EQ(message_of<ShapeError>([&] { batch_norm(x, nullptr, nullptr, &two, &three); }),
             "batch_norm: running_mean does not fit; x is (2, 3), running_mean is (2); expected (3)");
   EXPECT_EQ(message_of<ShapeError>([&] { batch_norm(x, nullptr, nullptr, &three, &two); }),
@@ -168,12 +161,12 @@ TEST(BatchNorm, RefusesStatisticsThatDoNotFitOrAreMissing) {
   EXPECT_EQ(message_of<ValueError>([&] { batch_norm(x, nullptr, nullptr, &three, nullptr); }),
             "batch_norm: one running statistic without the other; x is (2, 3); expected running_mean and "
             "running_var, or neither");
-  Tensor<double> leaf = filled<double>({3}, 1);
+  Tensor<double> leaf = full<double>({3}, 1);
   leaf.requires_grad(true);
   EXPECT_EQ(message_of<TapeError>([&] { batch_norm(x, three, three, leaf, three); }),
             "batch_norm: a running statistic asks for a gradient, which batch_norm would sever; x is (2, 3); "
             "expected constants; call requires_grad(false) on them");
-  EXPECT_EQ(three.version(), filled<double>({3}, 1).version());  // nothing was written
+  EXPECT_EQ(three.version(), full<double>({3}, 1).version());  // nothing was written
 }
 
 TEST(Norm, GivesTheSameBitsAtAnyNumberOfThreads) {
