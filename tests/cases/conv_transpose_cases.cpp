@@ -10,7 +10,7 @@ namespace {
 auto adjoint_with_bias(const Taps& s, Index groups = 1) {
   return [=](const Array& x, const Array& w, const Array& b) { return conv_transposed(x, w, &b, groups, s); };
 }
-auto without_bias(const Taps& s, Index groups = 1) {
+auto adjoint_without_bias(const Taps& s, Index groups = 1) {
   return [=](const Array& x, const Array& w) { return conv_transposed(x, w, nullptr, groups, s); };
 }
 /// Numbers of two axes, with as much padding at both ends.
@@ -57,7 +57,7 @@ const Rows plain_rows([] {
   row(
       "conv_transpose2d/no_bias", [](const auto& x, const auto& w) { return conv_transpose2d(x, w); },
       real({2, 3, 4, 3}), real({2, 3, 5, 3}, -1, 1))
-      .reference(without_bias(taps({1, 1}, {0, 0})))
+      .reference(adjoint_without_bias(taps({1, 1}, {0, 0})))
       .sizes([](Index n) {
         return Shapes{{2, 2, 3, 7}, {2, 2, n, 7}};
       })
@@ -208,7 +208,7 @@ const Rows other_axes_rows([] {
       "conv_transpose1d/cut",  // padding cuts all that the last taps give
       [](const auto& x, const auto& w) { return conv_transpose1d(x, w, {.padding = 3}); }, real({2, 6, 3}),
       real({3, 4, 3}, -1, 1))
-      .reference(without_bias({{1}, {3}, {3}, {1}, {0}}))
+      .reference(adjoint_without_bias({{1}, {3}, {3}, {1}, {0}}))
       .fault<wengert::ShapeError>({{2, 4, 3}, {3, 4, 3}},
                                   "conv_transpose1d: the output would be empty; x is (2, 4, 3), w is (3, 4, "
                                   "3), padding is 3; expected at least one pixel along axis 1")
@@ -236,7 +236,7 @@ const Rows other_axes_rows([] {
         return conv_transpose3d(x, w, {.stride = 2, .dilation = {1, 2, 1}, .groups = 2});
       },
       real({2, 2, 1, 2, 4}), real({2, 2, 3, 3, 4}, -1, 1))
-      .reference(without_bias({{2, 2, 2}, {0, 0, 0}, {0, 0, 0}, {1, 2, 1}, {0, 0, 0}}, 2))
+      .reference(adjoint_without_bias({{2, 2, 2}, {0, 0, 0}, {0, 0, 0}, {1, 2, 1}, {0, 0, 0}}, 2))
       .bench({{1, 4, 14, 14, 32}, {2, 2, 3, 16, 32}});
 });
 

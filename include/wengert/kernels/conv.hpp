@@ -94,4 +94,16 @@ void conv_backward_weights(const ConvShape& s, const T* x, const T* dy, T* dw, b
   detail::plain_backward_weights(s, x, dy, dw);
 }
 
+WENGERT_INSTANCE(void conv_forward(const ConvShape&, const float*, const float*, const float*, Activation,
+                                   float*, bool));
+WENGERT_INSTANCE(void conv_backward_data(const ConvShape&, const float*, const float*, float*, bool, bool));
+WENGERT_INSTANCE(void conv_backward_weights(const ConvShape&, const float*, const float*, float*, bool,
+                                            bool));
+WENGERT_INSTANCE(void conv_forward(const ConvShape&, const double*, const double*, const double*, Activation,
+                                   double*, bool));
+WENGERT_INSTANCE(void conv_backward_data(const ConvShape&, const double*, const double*, double*, bool,
+                                         bool));
+WENGERT_INSTANCE(void conv_backward_weights(const ConvShape&, const double*, const double*, double*, bool,
+                                            bool));
+
 }  // namespace wengert::inline WENGERT_ISA::kernels

@@ -133,4 +133,13 @@ void gemm_batched(Index batch, Index m, Index n, Index k, MatrixView<T> a, Index
   });
 }
 
+WENGERT_INSTANCE(void gemm(Index, Index, Index, MatrixView<float>, MatrixView<float>, float*, Index, bool,
+                           const float*, Activation));
+WENGERT_INSTANCE(void gemm_batched(Index, Index, Index, Index, MatrixView<float>, Index, MatrixView<float>,
+                                   Index, float*, Index, Index, bool, const float*, Activation));
+WENGERT_INSTANCE(void gemm(Index, Index, Index, MatrixView<double>, MatrixView<double>, double*, Index, bool,
+                           const double*, Activation));
+WENGERT_INSTANCE(void gemm_batched(Index, Index, Index, Index, MatrixView<double>, Index, MatrixView<double>,
+                                   Index, double*, Index, Index, bool, const double*, Activation));
+
 }  // namespace wengert::inline WENGERT_ISA::kernels

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <wengert/kernels/pool_gather.hpp>
+#include <wengert/kernels/runs.hpp>
 
 namespace wengert::inline WENGERT_ISA::kernels {
 

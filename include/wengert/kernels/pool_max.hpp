@@ -3,6 +3,7 @@
 
 #include <wengert/kernels/pool_gather.hpp>
 #include <wengert/kernels/pool_place.hpp>
+#include <wengert/kernels/runs.hpp>
 
 namespace wengert::inline WENGERT_ISA::kernels {
 

@@ -26,6 +26,18 @@ WENGERT_INLINE void for_vectors(Index n, F f) {
   }
 }
 
+/// Calls `strip<registers>(c, n)` for all channels c .. of a pixel: four vectors at a time, then one, then
+/// the n that are left.
+template <class T, class Strip>
+WENGERT_INLINE void for_channel_strips(Index channels, Strip strip) {
+  constexpr Index lanes = Vec<T>::lanes;
+  Index c = 0;
+  if constexpr (lanes > 1)
+    for (; c + 4 * lanes <= channels; c += 4 * lanes) strip.template operator()<4>(c, lanes);
+  for (; c + lanes <= channels; c += lanes) strip.template operator()<1>(c, lanes);
+  if (c < channels) strip.template operator()<1>(c, channels - c);
+}
+
 }  // namespace detail
 
 /// y[i] = value for n elements.

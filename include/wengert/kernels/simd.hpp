@@ -32,6 +32,17 @@
 #define WENGERT_INLINE_LAMBDA __attribute__((always_inline))
 #endif
 
+// The kernels that take longest to compile say with WENGERT_INSTANCE which of them a program can share
+// between its units. WENGERT_EXTERN_KERNELS, defined for all of them, leaves those out; one unit defines
+// WENGERT_INSTANTIATE_KERNELS as well and has them.
+#if defined(WENGERT_INSTANTIATE_KERNELS)
+#define WENGERT_INSTANCE(...) template __VA_ARGS__
+#elif defined(WENGERT_EXTERN_KERNELS)
+#define WENGERT_INSTANCE(...) extern template __VA_ARGS__
+#else
+#define WENGERT_INSTANCE(...) static_assert(true)
+#endif
+
 // g++ 12 at -O3 with AVX-512 turns a conditional load or store of a register in a loop into a masked one, and
 // takes the condition for the mask: one lane instead of all. A branch with an asm is left alone.
 #if defined(__GNUC__) && !defined(__clang__) && defined(__AVX512F__)
