@@ -11,14 +11,15 @@ namespace wengert::inline WENGERT_ISA {
 
 namespace detail {
 
-/// What a Tensor consists of, whatever its element type. Copies and ends are calls: they are many in a
-/// program, and each would be two dozen instructions and their unwinding.
+/// What a Tensor consists of, whatever its element type. Copies are calls: they are many in a program, and
+/// each would be two dozen instructions and their unwinding. Moves and ends, which every operator has, are
+/// not.
 class TensorParts {
  public:
   [[gnu::noinline]] TensorParts(const TensorParts& other) noexcept = default;
-  [[gnu::noinline]] TensorParts(TensorParts&& other) noexcept = default;
+  TensorParts(TensorParts&& other) noexcept = default;
   [[gnu::noinline]] TensorParts& operator=(const TensorParts& other) noexcept = default;
-  [[gnu::noinline]] TensorParts& operator=(TensorParts&& other) noexcept = default;
+  TensorParts& operator=(TensorParts&& other) noexcept = default;
 
  protected:
   TensorParts() noexcept : shape_{0}, strides_{1} {}
@@ -33,7 +34,7 @@ class TensorParts {
         offset_(offset),
         contiguous_(lies_dense(shape, strides)),
         buffer_(std::move(buffer)) {}
-  [[gnu::noinline]] ~TensorParts() = default;
+  ~TensorParts() = default;
 
   struct Detached {
     explicit Detached(int) noexcept {}  // never made from braces: those are an empty list to callers
