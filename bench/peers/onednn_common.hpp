@@ -9,15 +9,17 @@
 
 #include <wengert/kernels/parallel.hpp>
 
+#include "../common/data.hpp"
+
 namespace onednn_peer {
 
 using Values = wengert::Scratch<float>;  // aligned as tensors are
 
-/// n values in [-1, 1), by a small linear congruence.
-inline Values values(wengert::Index n, std::uint32_t seed) {
+/// n values in [-1, 1).
+inline Values values(wengert::Index n, std::uint64_t seed) {
   Values v(n);
-  for (wengert::Index i = 0; i < n; ++i)
-    v[i] = static_cast<float>((seed = seed * 1664525U + 1013904223U) >> 8) / 8388608.0F - 1.0F;
+  const std::vector<float> from = bench::uniform(n, -1, 1, seed);
+  std::copy(from.begin(), from.end(), v.data());
   return v;
 }
 

@@ -88,20 +88,14 @@ class Piece {
     out.append({p.string_.data(), p.string_.size()});
   }
   [[gnu::cold]] static void append_signed(const Piece& p, Message& out) {
-    const bool negative = p.signed_ < 0;
-    if (negative) out.push_back('-');
-    const auto bits = static_cast<unsigned long long>(p.signed_);
-    append_unsigned(Piece(negative ? 0 - bits : bits), out);
+    char digits[24];
+    const int written = std::snprintf(digits, sizeof digits, "%lld", p.signed_);
+    out.append({digits, static_cast<std::size_t>(written)});
   }
   [[gnu::cold]] static void append_unsigned(const Piece& p, Message& out) {
-    char digits[20];
-    std::size_t first = sizeof digits;
-    unsigned long long n = p.unsigned_;
-    do {
-      digits[--first] = static_cast<char>('0' + n % 10);
-      n /= 10;
-    } while (n != 0);
-    out.append({digits + first, sizeof digits - first});
+    char digits[24];
+    const int written = std::snprintf(digits, sizeof digits, "%llu", p.unsigned_);
+    out.append({digits, static_cast<std::size_t>(written)});
   }
   /// Fixed notation, trailing zeros trimmed: 0.500000 -> 0.5.
   [[gnu::cold]] static void append_real(const Piece& p, Message& out) {

@@ -72,15 +72,10 @@ void update_range(const UpdateSegment<Update>& s, Index begin, Index end) {
 template <class Update>
 void update_parameters(const UpdateSegment<Update>* segments, Index count, Index total) {
   parallel_for(total, detail::update_grain, [=](Index begin, Index end) {
-    Index first = 0;  // the last segment that begins at or before `begin`
-    for (Index low = 1, high = count; low < high;) {
-      const Index middle = low + (high - low) / 2;
-      if (segments[middle].begin <= begin)
-        low = (first = middle) + 1;
-      else
-        high = middle;
-    }
-    for (const UpdateSegment<Update>* s = segments + first; s != segments + count && s->begin < end; ++s) {
+    const auto after =
+        std::upper_bound(segments, segments + count, begin,
+                         [](Index at, const UpdateSegment<Update>& s) { return at < s.begin; });
+    for (const UpdateSegment<Update>* s = after - 1; s != segments + count && s->begin < end; ++s) {
       const Index last = s + 1 == segments + count ? total : (s + 1)->begin;
       detail::update_range(*s, std::max(begin, s->begin) - s->begin, std::min(end, last) - s->begin);
     }

@@ -42,10 +42,6 @@ concept Range = requires(M& m) {
 template <class>
 inline constexpr bool unknown_member = false;
 
-}  // namespace detail
-
-namespace detail {
-
 /// Names that live as long as their list.
 class Names {
  public:

@@ -44,15 +44,8 @@ class Living {
  private:
   /// The first that lies at or behind `where`.
   std::size_t at(const void* where) const noexcept {
-    std::size_t low = 0, high = all_.size();
-    while (low < high) {
-      const std::size_t middle = (low + high) / 2;
-      if (std::less<>()(all_[middle].where, where))
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    return low;
+    const auto before = [](const One& a, const void* b) { return std::less<>()(a.where, b); };
+    return static_cast<std::size_t>(std::lower_bound(all_.begin(), all_.end(), where, before) - all_.begin());
   }
   std::mutex mutex_;
   wengert::detail::List<One> all_;  // in order of address

@@ -81,11 +81,12 @@ Tensor<T> linear(const Tensor<T>& x, const Tensor<T>& w, const Tensor<T>* b, boo
                    relu ? kernels::Activation::relu : kernels::Activation::none);
   if (rec) {
     LinearRule<T> rule{save_if(w.requires_grad(), x), save_if(x.requires_grad(), w), {}};
-    if (relu) rule.y = save(y);
-    if (relu)
+    if (relu) {
+      rule.y = save(y);
       rec.record(y, LinearReluRule<T>{std::move(rule)});
-    else
+    } else {
       rec.record(y, std::move(rule));
+    }
   }
   return y;
 }
