@@ -17,10 +17,12 @@ struct Blocking {
   static constexpr Index task_products = 1 << 18;  // about 3 us: less is not handed over
   static constexpr Index copies = 1 << 15;         // elements packed in about 3 us
   static constexpr Index tasks = 16;
-  static constexpr Index task_row_panels = 4;  // fewer would fetch a panel of b for too little work
-  static constexpr Index few_row_panels = 12;  // b is read in place, or packed a panel at a time
-  static constexpr Index near_steps =
-      1024 / static_cast<Index>(sizeof(T));  // of a, when its columns are contiguous
+  static constexpr Index task_row_panels = 4;       // fewer would fetch a panel of b for too little work
+  static constexpr Index few_row_panels = 12;       // b is read in place, or packed a panel at a time
+  static constexpr Index in_place_row_panels = 24;  // the same where nothing of b needs packing
+  // Between the steps of an a whose columns are contiguous: further apart, they crowd each other out of L1.
+  static constexpr Index near_steps = 384 / static_cast<Index>(sizeof(T));
+  static constexpr Index far_results = (1 << 21) / static_cast<Index>(sizeof(T));  // a c that no L2 holds
 };
 
 /// One product as the loops below see it.
@@ -72,7 +74,8 @@ class BlockedProduct {
         columns_((x_.n + width - 1) / width, Tile<T>::vectors),
         steps_(x_.k, Block::steps),
         ragged_(x_.n % width != 0 ? columns_.count - 1 : -1),
-        share_b_(rows_.count > Block::few_row_panels),
+        share_b_(rows_.count > (x_.b.col == 1 ? Block::in_place_row_panels : Block::few_row_panels)),
+        far_(x_.m * x_.n > Block::far_results),
         pack_a_(x_.a.col != 1 && (x_.a.row != 1 || (columns_.count > 1 && x_.a.col > Block::near_steps))),
         a_row_(pack_a_ ? 1 : x_.a.row),
         a_step_(pack_a_ ? row_step<T> : x_.a.col),
@@ -165,6 +168,12 @@ class BlockedProduct {
                             });
   }
 
+  /// A tile touches its part of c at the end only, all at once.
+  void prefetch_result(const T* c, Index rows, Index vectors) const noexcept {
+    for (Index r = 0; r < rows; ++r)
+      for (Index v = 0; v < vectors; ++v) __builtin_prefetch(c + r * x_.ldc + v * width, 1);
+  }
+
   void run_task(Index i_begin, Index i_end, Index j_begin, Index j_end, T* panel) const {
     for (Index j = j_begin; j < j_end; ++j) {
       const Index first = columns_.begin(j) * width, vectors = columns_.size(j);
@@ -179,6 +188,7 @@ class BlockedProduct {
         const Index row = rows_.begin(i), size = rows_.size(i);
         const T* a = pack_a_ ? a_packed_ + (i - i_begin_) * row_step<T> * k_
                              : x_.a.data + row * x_.a.row + p_ * x_.a.col;
+        if (far_) prefetch_result(x_.c + row * x_.ldc + first, size, vectors);
         finish_tile<T>(tile_function<T>(size, vectors), k_, a, a_row_, a_step_, b, b_step,
                        x_.c + row * x_.ldc + first, x_.ldc, size, vectors, valid, epilogue);
       }
@@ -189,6 +199,7 @@ class BlockedProduct {
   const Panels rows_, columns_, steps_;  // columns in vectors
   const Index ragged_;                   // the panel that ends in a part of a vector, or -1
   const bool share_b_;                   // b is packed before the tasks begin
+  const bool far_;
   const bool pack_a_;
   const Index a_row_, a_step_, row_chunk_, column_chunk_;
   const Index a_size_, b_size_, panel_size_;
