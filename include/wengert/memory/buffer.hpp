@@ -27,10 +27,7 @@ class Buffer {
     return *this;
   }
   ~Buffer() {
-    // A sole owner needs no read-modify-write: nobody else can gain a reference.
-    if (block_ != nullptr && (block_->refs.load(std::memory_order_acquire) == 1 ||
-                              detail::add_count(block_->refs, -1, std::memory_order_acq_rel) == 1))
-      detail::release_block(block_);
+    if (block_ != nullptr) let_go();
   }
 
   explicit operator bool() const noexcept { return block_ != nullptr; }
@@ -53,6 +50,15 @@ class Buffer {
   friend bool operator==(const Buffer& a, const Buffer& b) noexcept { return a.block_ == b.block_; }
 
  private:
+  // A call, since most buffers that end were moved from: inlined, it would make a call of the whole
+  // destructor.
+  [[gnu::noinline]] void let_go() noexcept {
+    // A sole owner needs no read-modify-write: nobody else can gain a reference.
+    if (block_->refs.load(std::memory_order_acquire) == 1 ||
+        detail::add_count(block_->refs, -1, std::memory_order_acq_rel) == 1)
+      detail::release_block(block_);
+  }
+
   detail::Block* block_ = nullptr;
 };
 

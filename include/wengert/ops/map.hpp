@@ -217,11 +217,12 @@ Tensor<T> map_op(const Op& op, const Tensor<T>& first, const Rest&... rest) {
   Tensor<T> y = map_forward<T, Op, T, K>(op, shape, x, dense);
   if constexpr (Field<T>) {
     if (!rec) return y;
-    const SavedFlat<T> saved_y = reads_y<Op>() ? SavedFlat<T>(y) : SavedFlat<T>();
+    SavedFlat<T> saved_y = reads_y<Op>() ? SavedFlat<T>(y) : SavedFlat<T>();
     if (dense)
-      rec.record(y, DenseMapRule<Op, T, K>{op, kept<Op, SavedFlat<T>>(x), saved_y});
+      rec.record(y, DenseMapRule<Op, T, K>{op, kept<Op, SavedFlat<T>>(x), std::move(saved_y)});
     else
-      rec.record(y, MapRule<Op, T, K>{op, kept<Op, Saved<T>>(x), saved_y, {first.shape(), rest.shape()...}});
+      rec.record(y, MapRule<Op, T, K>{
+                        op, kept<Op, Saved<T>>(x), std::move(saved_y), {first.shape(), rest.shape()...}});
   }
   return y;
 }
