@@ -21,10 +21,10 @@ struct WinogradPatches {
 };
 
 /// v[point][patch - first][c] = f along both axes of patches begin .. end - 1 of x, zeros outside the image.
-/// `count` patches lie between two points.
-template <int In, int Out, class T, class F>
+/// Points are `plane` values apart; v holds those of `rows`.
+template <int In, int Out, class T, class F, class Rows = AllRows<Out>>
 void map_patches(const WinogradPatches& p, Index channels, const T* x, Index begin, Index end, Index first,
-                 Index count, T* v, F f) {
+                 Index plane, T* v, F f, Rows rows = {}) {
   using V = Vec<T>;
   const Index row = p.width * channels;
   for (Index patch = begin; patch < end; ++patch) {
@@ -37,20 +37,39 @@ void map_patches(const WinogradPatches& p, Index channels, const T* x, Index beg
     const Index at = ((n * p.height + h) * p.width + w) * channels;
     T* const to = v + (patch - first) * channels;
     for_vectors<T>(channels, [=](Index c, auto load, auto store) WENGERT_INLINE_LAMBDA {
-      const auto at_tap = [=](int r, int s)
-                              WENGERT_INLINE_LAMBDA { return load(x + (at + r * row + s * channels + c)); };
-      const auto put = [=](int r, int s, V value)
-                           WENGERT_INLINE_LAMBDA { store(value, to + (r * Out + s) * count * channels + c); };
+      constexpr Index width = V::lanes;
+      alignas(64) T padded[In * In * width];  // a patch at the edge, with its zeros
+#pragma GCC unroll 6
+      for (int r = 0; r < In; ++r)  // what the next patch has beyond this one: rows too short to be foreseen
+#pragma GCC unroll 4
+        for (int s = 0; s < Out - 2; ++s) __builtin_prefetch(x + (at + r * row + (In + s) * channels + c));
+      const T* from = padded;
+      Index down = In * width, across = width;
       if (whole) {
-        transform_both<V, In, Out>(at_tap, put, f);
+        from = x + (at + c);
+        down = row;
+        across = channels;
       } else {
-        const auto at_edge = [=](int r, int s) WENGERT_INLINE_LAMBDA {
-          return r >= top && r < bottom && s >= left && s < right ? at_tap(r, s) : V(T(0));
-        };
-        transform_both<V, In, Out>(at_edge, put, f);
+        for (Index i = 0; i < In * In; ++i) V(T(0)).store(padded + i * width);
+        for (Index r = top; r < bottom; ++r)
+          for (Index s = left; s < right; ++s)
+            load(x + (at + r * row + s * channels + c)).store(padded + (r * In + s) * width);
       }
+      transform_both<V, In, Out>(
+          [=](int r, int s) WENGERT_INLINE_LAMBDA { return load(from + r * down + s * across); },
+          [=](int r, int s, V value)
+              WENGERT_INLINE_LAMBDA { store(value, to + ((r - rows.begin) * Out + s) * plane + c); },
+          f, rows);
     });
   }
+}
+
+/// Values between two points, for `size` that belong together: an odd number of lines, since the points of a
+/// patch, a power of two apart, would crowd each other out of L1.
+template <class T>
+constexpr Index winograd_plane(Index size) noexcept {
+  constexpr Index line = 64 / Index{sizeof(T)};
+  return ((size + line - 1) / line | 1) * line;
 }
 
 /// How many patches are in work at once: as many as fit the L2 cache with what they are mapped to, but enough
@@ -86,10 +105,12 @@ class WinogradProduct {
         panels_((columns + width - 1) / width, Tile<T>::vectors),
         steps_(rows, Blocking<T>::steps),
         stride_(panels_.total * width),
-        block_(winograd_block<T>(patches_.total(), points, rows, stride_)) {}
+        block_(winograd_block<T>(patches_.total(), points, rows, stride_)),
+        in_plane_(winograd_plane<T>(block_ * rows)),
+        out_plane_(winograd_plane<T>(block_ * stride_)) {}
 
   Index weights_size() const noexcept { return points * stride_ * rows_; }
-  Index work_size() const noexcept { return block_ * points * (rows_ + stride_); }
+  Index work_size() const noexcept { return points * (in_plane_ + out_plane_); }
 
   /// w: 9 taps, `tap` apart, of rows x columns, rows `row` apart.
   void run(const T* in, const T* w, Index tap, Index row, T* out) {
@@ -111,10 +132,10 @@ class WinogradProduct {
   /// The outputs of block i, on several threads unless the caller is one of many.
   void run_block(Index i, const T* in, const T* weights, T* v, T* out) const {
     const Index first = i * block_, count = std::min(block_, patches_.total() - first);
-    T* const x = v + block_ * points * rows_;
+    T* const x = v + points * in_plane_;
     const Index grain = std::max<Index>(1, Blocking<T>::copies / (points * (rows_ + stride_)));
     parallel_for(count, grain,
-                 [&](Index begin, Index end) { map_in(first + begin, first + end, first, count, in, v); });
+                 [&](Index begin, Index end) { map_in(first + begin, first + end, first, in, v); });
     const Index products = count * rows_ * Tile<T>::columns;
     parallel_for(points * panels_.count, std::max<Index>(1, Blocking<T>::task_products / products),
                  [&](Index begin, Index end) {
@@ -122,11 +143,11 @@ class WinogradProduct {
                      multiply(k / panels_.count, k % panels_.count, count, v, weights, x);
                  });
     parallel_for(count, grain,
-                 [&](Index begin, Index end) { map_out(first + begin, first + end, first, count, x, out); });
+                 [&](Index begin, Index end) { map_out(first + begin, first + end, first, x, out); });
   }
 
-  void map_in(Index begin, Index end, Index first, Index count, const T* in, T* v) const {
-    map_patches<Axis::points, Axis::points>(patches_, rows_, in, begin, end, first, count, v,
+  void map_in(Index begin, Index end, Index first, const T* in, T* v) const {
+    map_patches<Axis::points, Axis::points>(patches_, rows_, in, begin, end, first, in_plane_, v,
                                             [](const auto& d, auto& o)
                                                 WENGERT_INLINE_LAMBDA { Axis::input(d, o); });
   }
@@ -158,16 +179,16 @@ class WinogradProduct {
     const Index vectors = panels_.size(j), first = panels_.begin(j) * width;
     const Panels rows(count, even_tile_rows<T>(vectors));
     for (Index s = 0; s < steps_.count; ++s) {
-      const T* const a = v + point * count * rows_ + steps_.begin(s);
+      const T* const a = v + point * in_plane_ + steps_.begin(s);
       const T* const b = u + (point * stride_ + first) * rows_ + steps_.begin(s) * vectors * width;
       for (Index i = 0; i < rows.count; ++i)
         even_tile_function<T, false>(rows.size(i), vectors)(
             steps_.size(s), a + rows.begin(i) * rows_, rows_, b, vectors * width,
-            x + (point * count + rows.begin(i)) * stride_ + first, stride_, s > 0);
+            x + point * out_plane_ + rows.begin(i) * stride_ + first, stride_, s > 0);
     }
   }
 
-  void map_out(Index begin, Index end, Index first, Index count, const T* x, T* out) const {
+  void map_out(Index begin, Index end, Index first, const T* x, T* out) const {
     using V = Vec<T>;
     for (Index patch = begin; patch < end; ++patch) {
       const Index n = patch / patches_.columns / patches_.rows;
@@ -180,7 +201,7 @@ class WinogradProduct {
         const bool relu = epilogue_.activation == Activation::relu;
         transform_both<V, Axis::points, M>(
             [=, this](int r, int s)
-                WENGERT_INLINE_LAMBDA { return load(from + (r * Axis::points + s) * count * stride_ + k); },
+                WENGERT_INLINE_LAMBDA { return load(from + (r * Axis::points + s) * out_plane_ + k); },
             [=, this](int r, int s, V value) WENGERT_INLINE_LAMBDA {
               if (r >= height || s >= across) return;
               T* const pixel = to + (r * out_width_ + s) * columns_ + k;
@@ -199,6 +220,7 @@ class WinogradProduct {
   const Epilogue<T> epilogue_;
   const Panels panels_, steps_;  // of vectors of columns; of rows
   const Index stride_, block_;   // columns with the zeros beyond; patches at once
+  const Index in_plane_, out_plane_;
 };
 
 /// y = epilogue(x * w).

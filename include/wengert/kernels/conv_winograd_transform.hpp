@@ -116,10 +116,20 @@ struct WinogradAxis<4> {
   }
 };
 
-/// Maps values get(r, s) along both axes by f, columns first, and calls put(r, s, value) for each result.
-/// Values are fetched and put one line at a time: all of them would not fit the registers.
-template <class V, int In, int Out, class Get, class Put, class F>
-WENGERT_INLINE void transform_both(Get get, Put put, F f) noexcept {
+/// Rows of points: all, known to the compiler, or some.
+template <int Out>
+struct AllRows {
+  static constexpr int begin = 0, end = Out;
+};
+struct SomeRows {
+  int begin, end;
+};
+
+/// Maps values get(r, s) along both axes by f, columns first, and calls put(r, s, value) for each result of
+/// `rows`. Values are fetched and put one line at a time: all of them would not fit the
+/// registers.
+template <class V, int In, int Out, class Get, class Put, class F, class Rows = AllRows<Out>>
+WENGERT_INLINE void transform_both(Get get, Put put, F f, Rows rows = {}) noexcept {
   V half[Out][In];
 #pragma GCC unroll 6
   for (int s = 0; s < In; ++s) {
@@ -131,7 +141,7 @@ WENGERT_INLINE void transform_both(Get get, Put put, F f) noexcept {
     for (int r = 0; r < Out; ++r) half[r][s] = mapped[r];
   }
 #pragma GCC unroll 6
-  for (int r = 0; r < Out; ++r) {
+  for (int r = rows.begin; r < rows.end; ++r) {
     V mapped[Out];
     f(half[r], mapped);
 #pragma GCC unroll 6
