@@ -71,7 +71,7 @@ inline Index moments_scratch(Index rows, Index columns) { return 3 * Grid(rows, 
 template <class T>
 void column_moments_of(Index rows, Index columns, RowMatrix<T> x, T* moments) {
   const Grid grid(rows, columns);
-  grid.for_each([=](const Grid::Piece& p) {
+  grid.for_each_backwards([=](const Grid::Piece& p) {
     T* const m = moments + 3 * p.block * columns;
     column_moments(p, x, m, m + columns, m + 2 * columns);
   });

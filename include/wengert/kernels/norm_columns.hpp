@@ -82,7 +82,8 @@ struct Grid {
   void for_each(F f) const {
     visit(f, false);
   }
-  /// As above from the last piece to the first: a pass that follows another finds the end in the cache.
+  /// As above from the last piece to the first: what wrote the matrix ended there, and left it in the cache.
+  /// Sums go backwards therefore, and the pass over the rows that follows forwards.
   template <class F>
   void for_each_backwards(F f) const {
     visit(f, true);
@@ -163,7 +164,7 @@ void column_sums(Index rows, Index columns, Term term, const std::array<SumTarge
   const detail::Grid grid(rows, columns);
   const Index blocks = std::max<Index>(1, grid.blocks);
   if (rows == 0) std::fill_n(scratch, K * columns, T(0));
-  grid.for_each([=](const detail::Grid::Piece& p) {
+  grid.for_each_backwards([=](const detail::Grid::Piece& p) {
     std::array<T*, K> to;
     for (std::size_t k = 0; k < K; ++k) to[k] = scratch + (p.block * K + static_cast<Index>(k)) * columns;
     detail::sum_piece<K, T>(p, term, to);
@@ -182,7 +183,7 @@ void column_sums(Index rows, Index columns, Term term, const std::array<SumTarge
 template <class T, std::size_t P, class F>
 void for_rows_with(Index rows, Index columns, const std::array<const T*, P>& parameters, F f) {
   if (columns == 0) return;
-  detail::Grid(rows, columns).for_each_backwards([=](const detail::Grid::Piece& piece) {
+  detail::Grid(rows, columns).for_each([=](const detail::Grid::Piece& piece) {
     const auto load = [&](auto io, Index c) WENGERT_INLINE_LAMBDA {
       std::array<Vec<T>, P> p;
       for (std::size_t k = 0; k < P; ++k) p[k] = io.load(parameters[k] + c);
