@@ -116,8 +116,7 @@ void pack_columns(Index k, Index valid, Index columns, MatrixView<T> b, T* dst) 
   for (Index j = 0; j < blocked; j += width)
     for (Index p = 0; p < steps; p += lane) {
       const T* src = b.data + j * b.col + p;
-      if (p % line == 0 &&
-          j + width < blocked)  // the rows that come next: each is too short for the hardware to foresee
+      if (p % line == 0)  // the rows that come next: each is too short for the hardware to foresee
         for (Index r = width; r < 2 * width; ++r) __builtin_prefetch(src + r * b.col);
       transpose_block(src, b.col, dst + p * columns + j, columns);
     }
