@@ -115,7 +115,7 @@ void backward(const Tensor<T>& y, const Tensor<T>& dy, GradStore& grads, Backwar
         "backward", "the tape of this tensor has been consumed; shape is ", y.shape(),
         "; expected one backward a forward; pass {.retain = true} to the earlier backward, or run the "
         "forward pass again");
-  place.check("backward", "y", Tape::current());
+  place.check("backward", "y");
   Walk(*place.tape(), &grads)
       .run(place.slot(), dy, options.retain, options.retain ? Walk::After::keep : Walk::After::clear);
 }

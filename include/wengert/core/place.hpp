@@ -65,9 +65,11 @@ class Place {
     leaf_ = std::move(leaf);
   }
 
-  /// Throws TapeError unless the tensor, the operand `name` of `op`, can be recorded on `current`.
-  void check(std::string_view op, const char* name, const Tape& current) const {
-    if (tape_ != nullptr && (!live() || tape_ != &current)) refuse(op, name);
+  /// Throws TapeError unless the tensor, the operand `name` of `op`, can be recorded on this thread's
+  /// innermost tape.
+  void check(std::string_view op, const char* name) const {
+    if (tape_ != nullptr && (tape_ != thread_state.tape || generation_ != tape_->generation()))
+      refuse(op, name);
   }
 
  private:

@@ -199,7 +199,7 @@ inline bool wants_record(std::string_view op, const char* name, const Place& p) 
     thread_state.checkpoint_saw_leaf = true;
     return false;
   }
-  p.check(op, name, Tape::current());
+  p.check(op, name);
   return true;
 }
 
