@@ -172,7 +172,7 @@ auto value_and_grad(F&& f, const Tensor<Ts>&... x) {
   if (y.size() != 1)
     fail<ShapeError>("value_and_grad", "f must return one element; got ", y.shape(), "; reduce it");
   if (y.place().on_tape()) {
-    y.place().check("value_and_grad", "f(x)", tape);
+    y.place().check("value_and_grad", "f(x)");
     Tensor<T> one(y.shape());
     *one.fresh_data() = T(1);
     Walk(tape, nullptr).run(y.place().slot(), one, false, Walk::After::keep);
