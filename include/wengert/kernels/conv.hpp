@@ -42,7 +42,8 @@ void conv_forward(const ConvShape& s, const T* x, const T* w, const T* bias, Act
     detail::finish_rows<T>(0, pixels, k, y, k, {false, nullptr, activation});
 }
 
-/// dx = or += what dy gives back to x.
+/// dx = or += what dy gives back to x. A NaN or infinity in dy may reach the dx of neighbours as well, where
+/// Winograd is chosen or x has few channels, whose pixels are computed several at a time.
 template <Scalar T>
 void conv_backward_data(const ConvShape& s, const T* dy, const T* w, T* dx, bool add, bool exact = false) {
   const Index pixels = s.window.batch * s.window.outputs(), k = s.out_channels, c = s.in_channels();

@@ -60,13 +60,27 @@ constexpr AxisPlan data_axis(const WindowAxis& a, Index phase) noexcept {
   return p;
 }
 
-/// Calls f(depth, height, width) for every phase of the backward pass to the input.
+/// The same for blocks of `pixels` neighbours, a multiple of the stride: block j stands at pixels * j, and
+/// sums all inputs that any of its pixels meets. Tap t is that of `merged_tap`. Without dilation.
+constexpr AxisPlan merged_data_axis(const WindowAxis& a, Index pixels) noexcept {
+  const auto floor = [&](Index i) { return i >= 0 ? i / a.stride : -((-i + a.stride - 1) / a.stride); };
+  const Index first = floor(a.before - a.kernel + a.stride), last = floor(a.before + pixels - 1);
+  return {a.in / pixels, 0, pixels, a.out, pixels / a.stride, last - first + 1, 0, 1, first, 1};
+}
+
+/// Which of the window's taps pixel i of such a block has at tap t; may lie outside of the window.
+constexpr Index merged_tap(const WindowAxis& a, Index pixels, Index i, Index t) noexcept {
+  return i + a.before - (merged_data_axis(a, pixels).offset_first + t) * a.stride;
+}
+
+/// Calls f(depth, height, width) for every phase of the backward pass to the input, along the width from
+/// position `begin` on.
 template <class F>
-void for_phases(const Window& v, F f) {
-  const auto phases = [](const WindowAxis& a) { return std::min(a.stride, a.in); };
-  for (Index d = 0; d < phases(v.depth()); ++d)
-    for (Index h = 0; h < phases(v.height()); ++h)
-      for (Index w = 0; w < phases(v.width()); ++w)
+void for_phases(const Window& v, F f, Index begin = 0) {
+  const auto phases = [](const WindowAxis& a, Index from) { return std::min(a.stride, a.in - from); };
+  for (Index d = 0; d < phases(v.depth(), 0); ++d)
+    for (Index h = 0; h < phases(v.height(), 0); ++h)
+      for (Index w = begin; w < begin + phases(v.width(), begin); ++w)
         f(data_axis(v.depth(), d), data_axis(v.height(), h), data_axis(v.width(), w));
 }
 

@@ -21,6 +21,9 @@ inline constexpr int most_tile_rows = tile_rows<T>(1);
 template <class T, int R, int V>
 void correlate_tile(const Index* runs, Index count, const T* in, const Index* in_at, const T* b, Index b_step,
                     T* out, const Index* out_at, const Epilogue<T>& epilogue) {
+  // A tile of one vector loads as much as it computes, and more rows than there are registers for their
+  // addresses: one look-up of those serves several steps.
+  constexpr int at_once = simd_registers == 32 ? 4 : 2;
   Batch<T> acc[R][V];
 #pragma GCC unroll 12
   for (int r = 0; r < R; ++r)
@@ -30,18 +33,25 @@ void correlate_tile(const Index* runs, Index count, const T* in, const Index* in
     const T* row[R];
 #pragma GCC unroll 12
     for (int r = 0; r < R; ++r) row[r] = in + (in_at[r] + runs[0]);
-    for (Index p = 0; p < runs[1]; ++p) {
-      Batch<T> bv[V];
+    const auto steps = [&]<int S>(std::integral_constant<int, S>, Index p) WENGERT_INLINE_LAMBDA {
+      Batch<T> bv[S][V];
 #pragma GCC unroll 4
-      for (int v = 0; v < V; ++v) bv[v] = Batch<T>::load_unaligned(b + v * Tile<T>::width);
+      for (int s = 0; s < S; ++s, b += b_step)
+#pragma GCC unroll 4
+        for (int v = 0; v < V; ++v) bv[s][v] = Batch<T>::load_unaligned(b + v * Tile<T>::width);
 #pragma GCC unroll 12
-      for (int r = 0; r < R; ++r) {
-        const Batch<T> av(row[r][p]);
+      for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
-        for (int v = 0; v < V; ++v) acc[r][v] = xsimd::fma(av, bv[v], acc[r][v]);
-      }
-      b += b_step;
-    }
+        for (int s = 0; s < S; ++s) {
+          const Batch<T> av(row[r][p + s]);
+#pragma GCC unroll 4
+          for (int v = 0; v < V; ++v) acc[r][v] = xsimd::fma(av, bv[s][v], acc[r][v]);
+        }
+    };
+    Index p = 0;
+    if constexpr (V == 1 && at_once > 1)
+      for (; p + at_once <= runs[1]; p += at_once) steps(std::integral_constant<int, at_once>(), p);
+    for (; p < runs[1]; ++p) steps(std::integral_constant<int, 1>(), p);
   }
   finish_registers<T>(
       acc, [=](int r) WENGERT_INLINE_LAMBDA { return out + out_at[r]; }, epilogue);
