@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include <wengert/base/error.hpp>
+#include <wengert/kernels/copy.hpp>
 #include <wengert/kernels/gemm_blocked.hpp>
 #include <wengert/kernels/gemm_vector.hpp>
 
@@ -59,6 +60,29 @@ void multiply_plain(Index m, Index n, Index k, MatrixView<T> a, MatrixView<T> b,
 
 namespace detail {
 
+/// Whether c^T = b^T a^T is the better product: rows of a^T and b lie contiguous, and the few columns of b
+/// fill the registers worse than the columns of a^T do. A short sum would not pay for turning the result, and
+/// steps of a longer than a page cost a translation of the address each.
+template <SimdScalar T>
+bool better_transposed(Index m, Index n, Index k, MatrixView<T> a, MatrixView<T> b) noexcept {
+  constexpr Index least_steps = 64, page = 4096 / Index{sizeof(T)};
+  return a.row == 1 && a.col <= page && b.col == 1 && n < m && n <= Tile<T>::columns && k >= least_steps;
+}
+
+/// c = or += a b by way of its transpose. Each sum has the bits that it has otherwise; c is added to it last.
+template <SimdScalar T>
+void multiply_transposed(T* workspace, Index m, Index n, Index k, MatrixView<T> a, MatrixView<T> b, T* c,
+                         Index ldc, bool add) {
+  const Scratch<T> owned(workspace == nullptr ? m * n : 0);
+  T* const turned = workspace == nullptr ? owned.data() : workspace;
+  BlockedProduct<T>({n, m, k, b.transposed(), a.transposed(), turned, m, {}})
+      .run(workspace == nullptr ? nullptr : workspace + m * n);
+  if (add)
+    copy_add<T>({m, n}, turned, {1, m}, c, {ldc, 1});
+  else
+    kernels::copy<T>({m, n}, turned, {1, m}, c, {ldc, 1});
+}
+
 /// `gemm` with packed operands in `workspace`, when given: see BlockedProduct.
 template <Scalar T>
 void gemm_in(T* workspace, Index m, Index n, Index k, MatrixView<T> a, MatrixView<T> b, T* c, Index ldc,
@@ -75,6 +99,9 @@ void gemm_in(T* workspace, Index m, Index n, Index k, MatrixView<T> a, MatrixVie
       multiply_vector<T>({m, k, a, b.data, c, ldc, epilogue, 0}, b.row, workspace);
     else if (m == 1)
       multiply_vector<T>({n, k, b.transposed(), a.data, c, 1, epilogue, 1}, a.col, workspace);
+    else if (epilogue.bias == nullptr && epilogue.activation == Activation::none &&
+             better_transposed<T>(m, n, k, a, b))
+      multiply_transposed<T>(workspace, m, n, k, a, b, c, ldc, epilogue.add);
     else
       BlockedProduct<T>({m, n, k, a, b, c, ldc, epilogue}).run(workspace);
   } else {
@@ -89,7 +116,10 @@ Index gemm_workspace(Index m, Index n, Index k, MatrixView<T> a, MatrixView<T> b
     if (m <= 0 || n <= 0 || k <= 0) return 0;
     if (n == 1) return b.row == 1 ? 0 : k;
     if (m == 1) return a.col == 1 ? 0 : k;
-    return BlockedProduct<T>({m, n, k, a, b, nullptr, n, {}}).workspace_size();
+    const Index as_it_is = BlockedProduct<T>({m, n, k, a, b, nullptr, n, {}}).workspace_size();
+    if (!better_transposed<T>(m, n, k, a, b)) return as_it_is;
+    const BlockedProduct<T> turned({n, m, k, b.transposed(), a.transposed(), nullptr, m, {}});
+    return std::max(as_it_is, m * n + turned.workspace_size());
   }
   return 0;
 }
