@@ -6,8 +6,9 @@
 
 namespace wengert::inline WENGERT_ISA::kernels::detail {
 
-/// dw = or += sum over pixels of x times dy. Blocks of pixels follow one another, and within each the rows
-/// and columns of dw are shared out: each element of dw is one chain a block, the blocks added in order.
+/// dw = or += sum over pixels of x times dy. The tiles of dw are shared out, and each thread goes through all
+/// blocks of pixels with a slab of its own: threads wait for nobody and read nothing that another wrote. Each
+/// element of dw is one chain a block, the blocks added in order.
 template <SimdScalar T>
 class WeightCorrelation {
  public:
@@ -20,31 +21,24 @@ class WeightCorrelation {
         packs_(s.group_out() % width != 0 || s.out_channels > Tile<T>::columns) {}
 
   void run(const T* x, const T* dy, T* dw, bool add) {
-    const Index pixels = plan_.block_pixels(), lines = pixels / plan_.width.count;
-    const Index groups = s_.groups;
-    const Scratch<T> slab(plan_.slab_size()), packed(packs_ ? pixels * groups * panels_.total * width : 0);
-    const Scratch<Index> table(s_.products() + lines);
+    if (plan_.blocks == 0 && !add) std::fill_n(dw, s_.weight_size(), T(0));
+    const Scratch<Index> table(s_.products() + plan_.blocks * block_lines());
     row_at_ = table.data();
     lines_ = table.data() + s_.products();
     list_rows(table.data());
-    for (Index block = 0; block < plan_.blocks; ++block) {
-      count_ = list_lines(block, table.data() + s_.products());
-      const Index first = first_pixel(block);
-      x_ = plan_.in_place ? x : slab.data();
-      dy_ = packs_ ? packed.data() : dy + first * s_.out_channels;
-      prepare(block, x, dy + first * s_.out_channels, slab.data(), packed.data());
-      const bool adds = add || block > 0;
-      const Index tile_products = count_ * plan_.width.count * Tile<T>::rows * Tile<T>::columns;
-      constexpr Index task_products = 1 << 18;
-      parallel_for(groups * panels_.count * rows_.count,
-                   std::max<Index>(1, task_products / std::max<Index>(1, tile_products)),
-                   [&](Index begin, Index end) {
-                     for (Index i = begin; i < end; ++i)
-                       run_tile(i / rows_.count / panels_.count, i / rows_.count % panels_.count,
-                                i % rows_.count, dw, adds);
-                   });
-    }
-    if (plan_.blocks == 0 && !add) std::fill_n(dw, s_.weight_size(), T(0));
+    for (Index block = 0; block < plan_.blocks; ++block)
+      list_lines(block, table.data() + s_.products() + block * block_lines());
+    const Index tiles = s_.groups * panels_.count * rows_.count;
+    const Index products = plan_.blocks * plan_.block_pixels() * s_.products() * s_.out_channels;
+    const Index parts =
+        std::clamp<Index>(products / Blocking<T>::task_products, 1, std::min<Index>(num_threads(), tiles));
+    parallel_for_scratch<T>(parts, 1, plan_.slab_size() + packed_size(),
+                            [&](Index begin, Index end, T* slab) {
+                              for (Index part = begin; part < end; ++part)
+                                for (Index block = 0; block < plan_.blocks; ++block)
+                                  run_block(block, tiles * part / parts, tiles * (part + 1) / parts, x, dy,
+                                            slab, dw, add || block > 0);
+                            });
   }
 
  private:
@@ -65,56 +59,58 @@ class WeightCorrelation {
                     tw * plan_.width.offset_step * plan_.channels + c;
   }
 
-  /// Where each line of pixels begins in x. Returns their number.
-  Index list_lines(Index block, Index* out) const noexcept {
+  Index block_lines() const noexcept { return plan_.block_pixels() / plan_.width.count; }
+  /// Where each line of a block's pixels begins in x.
+  void list_lines(Index block, Index* out) const noexcept {
     const Index begin = block * plan_.block_segments;
-    const Index end = std::min(plan_.segments, begin + plan_.block_segments);
-    Index count = 0;
-    for (Index i = begin; i < end; ++i) {
+    for (Index i = begin; i < std::min(plan_.segments, begin + plan_.block_segments); ++i) {
       const Segment s(plan_, i);
-      for (Index r = 0; r < s.rows; ++r, ++count) out[count] = line_at(plan_, s, i - begin, r);
+      for (Index r = 0; r < s.rows; ++r) *out++ = line_at(plan_, s, i - begin, r);
     }
-    return count;
+  }
+  /// A panel of dy.
+  Index packed_size() const noexcept { return packs_ ? plan_.block_pixels() * Tile<T>::columns : 0; }
+
+  /// Tiles begin .. end - 1 of dw = or += what the pixels of a block give; `slab` has room for a panel
+  /// behind.
+  void run_block(Index block, Index begin, Index end, const T* x, const T* dy, T* slab, T* dw,
+                 bool add) const {
+    const Index first = block * plan_.block_segments;
+    const Index segments = std::min(plan_.segments - first, plan_.block_segments);
+    Index lines = 0;
+    for (Index i = 0; i < segments; ++i) {
+      const Segment segment(plan_, first + i);
+      lines += segment.rows;
+      if (!plan_.in_place) fill_slab(plan_, segment, x, slab + i * plan_.depth.taps * plan_.slab_slice());
+    }
+    T* const packed = slab + plan_.slab_size();
+    for (Index panel = begin / rows_.count; panel * rows_.count < end; ++panel) {
+      const Index group = panel / panels_.count, j = panel % panels_.count;
+      const Index column = group * s_.group_out() + panels_.begin(j) * width,
+                  columns = panels_.size(j) * width;
+      const Index valid = std::min(columns, s_.group_out() - panels_.begin(j) * width);
+      const T* b = dy + first_pixel(block) * s_.out_channels + column;
+      if (packs_) {
+        pack_columns<T>(lines * plan_.width.count, valid, columns, {b, s_.out_channels, 1}, packed);
+        b = packed;
+      }
+      const T* const a = (plan_.in_place ? x : slab) + group * s_.group_in();
+      const Index first_row = panel * rows_.count;
+      for (Index i = std::max(begin, first_row); i < std::min(end, first_row + rows_.count); ++i)
+        run_tile(i - first_row, panels_.size(j), valid, lines_ + block * block_lines(), lines, a, b,
+                 packs_ ? columns : s_.out_channels, dw + column, add);
+    }
   }
 
-  /// Fills the slab and packs dy, each block of columns on its own.
-  void prepare(Index block, const T* x, const T* dy, T* slab, T* packed) const {
-    const Index begin = block * plan_.block_segments;
-    const Index segments = std::min(plan_.segments, begin + plan_.block_segments) - begin;
-    if (!plan_.in_place) {
-      const Index size = plan_.depth.taps * plan_.slab_slice();
-      parallel_for(segments, std::max<Index>(1, Blocking<T>::copies / size), [&](Index from, Index to) {
-        for (Index i = from; i < to; ++i) fill_slab(plan_, Segment(plan_, begin + i), x, slab + i * size);
-      });
-    }
-    if (!packs_) return;
-    const Index pixels = count_ * plan_.width.count;
-    parallel_for(s_.groups * panels_.count,
-                 std::max<Index>(1, Blocking<T>::copies / (pixels * Tile<T>::columns)),
-                 [&](Index from, Index to) {
-                   for (Index i = from; i < to; ++i) {
-                     const Index group = i / panels_.count, j = i % panels_.count;
-                     const Index first = panels_.begin(j) * width, size = panels_.size(j) * width;
-                     pack_columns<T>(pixels, std::min(size, s_.group_out() - first), size,
-                                     {dy + group * s_.group_out() + first, s_.out_channels, 1},
-                                     packed + (group * panels_.total + panels_.begin(j)) * width * pixels);
-                   }
-                 });
-  }
-
-  void run_tile(Index group, Index j, Index i, T* dw, bool add) const {
-    const Index pixels = count_ * plan_.width.count;
-    const Index first = panels_.begin(j) * width, vectors = panels_.size(j), columns = vectors * width;
-    const Index valid = std::min(columns, s_.group_out() - first);
-    const Index row = rows_.begin(i), rows = rows_.size(i);
-    const T* const dy = packs_ ? dy_ + (group * panels_.total + panels_.begin(j)) * width * pixels
-                               : dy_ + group * s_.group_out() + first;
-    const Index dy_step = packs_ ? columns : s_.out_channels;
-    T* const out = dw + row * s_.out_channels + group * s_.group_out() + first;
+  /// Tile i of the rows of a panel: `valid` columns at dw.
+  void run_tile(Index i, Index vectors, Index valid, const Index* lines, Index count, const T* x, const T* dy,
+                Index dy_step, T* dw, bool add) const {
+    const Index row = rows_.begin(i), rows = rows_.size(i), columns = vectors * width;
+    T* const out = dw + row * s_.out_channels;
     const auto tile = correlate_weights_tile_function<T>(rows, vectors);
     const auto run = [&](T* c, Index ldc) {
-      tile(lines_, count_, plan_.width.count, x_ + group * s_.group_in(),
-           plan_.width.in_step * plan_.channels, row_at_ + row, dy, dy_step, c, ldc, add);
+      tile(lines, count, plan_.width.count, x, plan_.width.in_step * plan_.channels, row_at_ + row, dy,
+           dy_step, c, ldc, add);
     };
     if (valid == columns) {
       run(out, s_.out_channels);
@@ -131,9 +127,7 @@ class WeightCorrelation {
   const CorrelationPlan plan_;
   const Panels panels_, rows_;  // vectors of a group's output channels; its weights
   const bool packs_;
-  const Index *row_at_ = nullptr, *lines_ = nullptr;
-  const T *x_ = nullptr, *dy_ = nullptr;
-  Index count_ = 0;  // lines of the block
+  const Index *row_at_ = nullptr, *lines_ = nullptr;  // see list_rows; of all blocks, see list_lines
 };
 
 /// dw = or += the products of x and dy.
