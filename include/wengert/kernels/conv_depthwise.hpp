@@ -101,9 +101,10 @@ void depthwise_correlate(Index batch, Index channels, Index planes, const AxisPl
           ((n * out_d + D.out_first + d * D.out_step) * out_h + H.out_first + h * H.out_step) * out_w;
       const auto run = [&](Index j, Index count) {  // pixels j .. j + count - 1, which have the taps of j
         Index used = 0;
-        for (Index td = D.tap_begin(d); td < D.tap_end(d); ++td)
-          for (Index th = H.tap_begin(h); th < H.tap_end(h); ++th)
-            for (Index tw = W.tap_begin(j); tw < W.tap_end(j); ++tw) {
+        const Index d_end = D.tap_end(d), h_end = H.tap_end(h), w_end = W.tap_end(j);
+        for (Index td = D.tap_begin(d); td < d_end; ++td)
+          for (Index th = H.tap_begin(h); th < h_end; ++th)
+            for (Index tw = W.tap_begin(j); tw < w_end; ++tw) {
               const Index slice = n * D.in + d * D.in_step + D.offset_first + td * D.offset_step;
               const Index from = slice * H.in + h * H.in_step + H.offset_first + th * H.offset_step;
               const Index pixel = from * W.in + j * W.in_step + W.offset_first + tw * W.offset_step;

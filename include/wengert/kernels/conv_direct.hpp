@@ -1,6 +1,7 @@
-// Direct convolution as an implicit matrix product: a block of output pixels reads its inputs where they lie,
-// in a slab with the padding around them; no patches are copied out. One engine does the forward pass and, by
-// the phases of the stride, the backward pass to the input. Floor: kernels.
+// Direct convolution as an implicit matrix product: a block of output pixels reads its inputs where they lie;
+// no patches are copied out. Pixels at the edges leave out the taps that lie in the padding; where those
+// differ too much from pixel to pixel, a slab holds the inputs with zeros around them. One engine does the
+// forward pass and, by the phases of the stride, the backward pass to the input. Floor: kernels.
 #pragma once
 
 #include <wengert/kernels/conv_plan.hpp>
@@ -34,59 +35,81 @@ struct TapWeights {
   }
 };
 
-/// Lists the runs of contiguous inputs that a pixel of group 0 reads, cut at the blocks of `steps`: pairs
-/// (offset, length), and where each block's pairs begin. Returns nothing: `begin` has steps.count + 1
-/// entries.
-inline void list_runs(const CorrelationPlan& p, Index group_channels, const Panels& steps, Index* runs,
-                      Index* begin) {
-  Index count = 0, block = 0, room = 0, expected = -1;
-  begin[0] = 0;
-  for (Index td = 0; td < p.depth.taps; ++td)
-    for (Index th = 0; th < p.height.taps; ++th)
-      for (Index tw = 0; tw < p.width.taps; ++tw) {
-        Index offset = td * p.depth_stride() + th * p.height.offset_step * p.row_stride() +
-                       tw * p.width.offset_step * p.channels;
-        for (Index left = group_channels; left > 0;) {
-          if (room == 0) {
-            begin[block] = count;
-            room = steps.size(block++);
-            expected = -1;
+/// Lists the runs of inputs that a pixel of each class reads, of group 0, cut at the blocks of `steps`. Those
+/// of class i in block s are entries begin[i * steps.count + s] .. the next begin.
+inline void list_runs(const CorrelationPlan& p, const PixelClasses& classes, Index group_channels,
+                      const Panels& steps, Run* runs, Index* begin) {
+  Index count = 0;
+  classes.each([&](Index i, const auto& depth, const auto& height, const auto& width) {
+    Index block = 0, row_end = 0;  // rows before row_end are of the blocks before `block`
+    begin += i > 0 ? steps.count : 0;
+    const auto enter_blocks = [&](Index row) {
+      for (; row >= row_end && block < steps.count; row_end += steps.size(block++)) begin[block] = count;
+    };
+    for (Index td = depth.tap_begin; td < depth.tap_end; ++td)
+      for (Index th = height.tap_begin; th < height.tap_end; ++th)
+        for (Index tw = width.tap_begin; tw < width.tap_end; ++tw) {
+          const Index tap = (td * p.height.taps + th) * p.width.taps + tw;
+          Index row = tap * group_channels, offset = td * p.depth_stride() +
+                                                     th * p.height.offset_step * p.row_stride() +
+                                                     tw * p.width.offset_step * p.channels;
+          for (const Index end = row + group_channels; row < end;) {
+            enter_blocks(row);
+            const Index length = std::min(end, row_end) - row;
+            Run* const last = runs + count - 1;
+            if (count > begin[block - 1] && last->offset + last->length == offset &&
+                last->row + last->length == row - (row_end - steps.size(block - 1)))
+              last->length += length;
+            else
+              runs[count++] = {offset, length, row - (row_end - steps.size(block - 1))};
+            offset += length;
+            row += length;
           }
-          const Index length = std::min(left, room);
-          if (offset == expected)
-            runs[2 * count - 1] += length;
-          else
-            runs[2 * count] = offset, runs[2 * count++ + 1] = length;
-          offset += length;
-          expected = offset;
-          left -= length;
-          room -= length;
         }
-      }
-  begin[block] = count;
+    enter_blocks(steps.total);
+    begin[steps.count] = count;
+  });
 }
+
+/// Memory that the next block reads: fetched into L2 while this one computes, a share with each of its tiles.
+template <class T>
+struct Ahead {
+  const T *from = nullptr, *to = nullptr;
+
+  void fetch(Index tiles) noexcept {  // of which this is the first
+    constexpr Index line = 64 / Index{sizeof(T)};
+    const Index lines = (to - from + line - 1) / line, share = (lines + tiles - 1) / tiles;
+    for (Index i = 0; i < share && from < to; ++i, from += line) __builtin_prefetch(from, 0, 2);
+  }
+};
 
 template <SimdScalar T>
 class Correlation {
  public:
-  Correlation(const CorrelationPlan& plan, Index groups, Index columns, const TapWeights<T>& weights,
+  Correlation(Index batch, Index channels, const AxisPlan& depth, const AxisPlan& height,
+              const AxisPlan& width, Index groups, Index columns, const TapWeights<T>& weights,
               const OutputImage& image, const Epilogue<T>& epilogue)
-      : plan_(plan),
+      : classes_(depth, height, width),
+        plan_(batch, channels, depth, height, width, sizeof(T), classes_.few()),
         groups_(groups),
-        rows_(plan.channels / groups),
+        rows_(channels / groups),
         columns_(columns),
         weights_(weights),
         image_(image),
         epilogue_(epilogue),
-        steps_(plan.taps() * rows_, Blocking<T>::steps),
-        panels_((columns + width - 1) / width, Tile<T>::vectors),
-        use_(choose_use()) {}
+        steps_(plan_.taps() * rows_, Blocking<T>::steps),
+        panels_((columns + Tile<T>::width - 1) / Tile<T>::width, Tile<T>::vectors),
+        use_(choose_use()) {
+    if (!classes_.few()) classes_.unite(depth, height, width);
+  }
 
   void run(const T* in, T* out) {
-    const Scratch<Index> table(2 * (plan_.taps() + steps_.count) + steps_.count + 1);
-    runs_ = table.data();
-    run_begin_ = table.data() + 2 * (plan_.taps() + steps_.count);
-    list_runs(plan_, rows_, steps_, table.data(), table.data() + 2 * (plan_.taps() + steps_.count));
+    const Index classes = classes_.count(), blocks = classes * steps_.count;
+    const Scratch<Run> runs(classes * plan_.taps() + blocks);
+    const Scratch<Index> run_begin(blocks + 1);
+    runs_ = runs.data();
+    run_begin_ = run_begin.data();
+    list_runs(plan_, classes_, rows_, steps_, runs.data(), run_begin.data());
     const Scratch<T> packed(use_ == Use::packed ? groups_ * panels_.total * width * steps_.total : 0);
     packed_ = packed.data();
     if (use_ == Use::packed) pack(packed.data());
@@ -102,25 +125,36 @@ class Correlation {
     const Index block_products = pixels * steps_.total * columns_ * groups_;
     constexpr Index task_products = 1 << 17;
     const Index grain = std::max<Index>(1, task_products * shares.count / std::max<Index>(1, block_products));
-    parallel_for_scratch<T>(plan_.blocks * shares.count, grain, slab + own + 2 * pixels * indices,
+    const Index lists = (2 * pixels + classes + 1) * indices;
+    parallel_for_scratch<T>(plan_.blocks * shares.count, grain, slab + own + lists,
                             [&](Index begin, Index end, T* scratch) {
                               T* const panel = scratch + slab;
                               Index* const in_at = reinterpret_cast<Index*>(panel + own);
-                              Index listed = -1, count = 0;
+                              const Listed listed{in_at, in_at + pixels, in_at + 2 * pixels};
+                              Index prepared = -1;
                               for (Index t = begin; t < end; ++t) {
                                 const Index block = t / shares.count;
-                                if (block != listed)
-                                  count = prepare(block, in, scratch, in_at, in_at + pixels);
-                                listed = block;
+                                if (block != prepared) prepare(block, in, scratch, in_at);
+                                prepared = block;
+                                Ahead<T> ahead;
+                                if (t + 1 < end && (t + 1) / shares.count > block) {
+                                  const auto [from, to] = block_inputs(plan_, block + 1);
+                                  ahead = {in + from, in + to};
+                                }
                                 const Index first = shares.begin(t % shares.count);
-                                run_block(count, plan_.in_place ? in : scratch, in_at, in_at + pixels, first,
-                                          first + shares.size(t % shares.count), panel, out);
+                                run_block(plan_.in_place ? in : scratch, listed, first,
+                                          first + shares.size(t % shares.count), panel, out, ahead);
                               }
                             });
   }
 
  private:
   static constexpr Index width = Tile<T>::width;
+
+  /// A block's pixels, see list_pixels.
+  struct Listed {
+    const Index *in_at, *out_at, *begin;
+  };
 
   Index panel_columns(Index j) const noexcept { return panels_.size(j) * width; }
   /// Where a panel of packed weights begins.
@@ -164,22 +198,23 @@ class Correlation {
     });
   }
 
-  Index prepare(Index block, const T* in, T* slab, Index* in_at, Index* out_at) const {
+  void prepare(Index block, const T* in, T* slab, Index* lists) const {
     if (!plan_.in_place) {
       const Index begin = block * plan_.block_segments;
       const Index end = std::min(plan_.segments, begin + plan_.block_segments);
       for (Index i = begin; i < end; ++i)
         fill_slab(plan_, Segment(plan_, i), in, slab + (i - begin) * plan_.depth.taps * plan_.slab_slice());
     }
-    return list_pixels(plan_, block, image_, in_at, out_at);
+    const Index pixels = plan_.block_pixels();
+    list_pixels(plan_, classes_, block, image_, lists, lists + pixels, lists + 2 * pixels);
   }
 
-  void run_block(Index pixels, const T* in, const Index* in_at, const Index* out_at, Index begin, Index end,
-                 T* own_panel, T* out) const {
+  void run_block(const T* in, const Listed& listed, Index begin, Index end, T* own_panel, T* out,
+                 Ahead<T> ahead) const {
+    const Index classes = classes_.count();
+    Index tiles = steps_.count * (end - begin) * (listed.begin[classes] / tile_rows<T>(panels_.size(0)) + 1);
     for (Index s = 0; s < steps_.count; ++s) {
       const bool last = s + 1 == steps_.count;
-      const Index* const runs = runs_ + 2 * run_begin_[s];
-      const Index count = run_begin_[s + 1] - run_begin_[s];
       for (Index at = begin; at < end; ++at) {
         const Index group = at / panels_.count, j = at % panels_.count;
         const Index first = panels_.begin(j) * width, vectors = panels_.size(j);
@@ -193,18 +228,25 @@ class Correlation {
                      : use_ == Use::packed ? packed_ + panel_at(group, j) + steps_.begin(s) * b_step
                                            : own_panel;
         if (use_ == Use::packed_by_task) pack_block(group, j, s, own_panel);
-        const Panels rows(pixels, tile_rows<T>(vectors));
-        for (Index i = 0; i < rows.count; ++i) {
-          const Index pixel = rows.begin(i), size = rows.size(i);
-          run_tile(runs, count, in + group * rows_, in_at + pixel, b, b_step, out + channel, out_at + pixel,
-                   size, vectors, valid, epilogue);
+        for (Index c = 0; c < classes; ++c) {
+          const Run* const runs = runs_ + run_begin_[c * steps_.count + s];
+          const Index count = run_begin_[c * steps_.count + s + 1] - run_begin_[c * steps_.count + s];
+          const Index pixels = listed.begin[c + 1] - listed.begin[c];
+          if (pixels == 0) continue;
+          const Panels rows(pixels, tile_rows<T>(vectors));
+          for (Index i = 0; i < rows.count; ++i) {
+            const Index pixel = listed.begin[c] + rows.begin(i);
+            if (ahead.from < ahead.to) ahead.fetch(std::max<Index>(1, tiles--));
+            run_tile(runs, count, in + group * rows_, listed.in_at + pixel, b, b_step, out + channel,
+                     listed.out_at + pixel, rows.size(i), vectors, valid, epilogue);
+          }
         }
       }
     }
   }
 
   /// One tile; channels beyond `valid` are computed but neither read from nor written to out and the bias.
-  void run_tile(const Index* runs, Index count, const T* in, const Index* in_at, const T* b, Index b_step,
+  void run_tile(const Run* runs, Index count, const T* in, const Index* in_at, const T* b, Index b_step,
                 T* out, const Index* out_at, Index rows, Index vectors, Index valid,
                 const Epilogue<T>& epilogue) const {
     const CorrelateTile<T> tile = correlate_tile_function<T>(rows, vectors);
@@ -228,6 +270,7 @@ class Correlation {
     for (Index r = 0; r < rows; ++r) copy_valid(local + local_at[r], out + out_at[r], valid);
   }
 
+  PixelClasses classes_;
   const CorrelationPlan plan_;
   const Index groups_, rows_, columns_;  // channels that a group reads and writes
   const TapWeights<T> weights_;
@@ -235,7 +278,8 @@ class Correlation {
   const Epilogue<T> epilogue_;
   const Panels steps_, panels_;  // of products; of vectors of columns
   const Use use_;
-  const Index *runs_ = nullptr, *run_begin_ = nullptr;
+  const Run* runs_ = nullptr;
+  const Index* run_begin_ = nullptr;
   const T* packed_ = nullptr;
 };
 
@@ -249,11 +293,11 @@ inline Window for_engine(Window w) noexcept {
 template <SimdScalar T>
 void direct_forward(const ConvShape& s, const T* x, const T* w, T* y, const Epilogue<T>& epilogue) {
   const Window v = for_engine(s.window);
-  const CorrelationPlan plan(v.batch, s.in_channels(), forward_axis(v.depth()), forward_axis(v.height()),
-                             forward_axis(v.width()), sizeof(T));
   const TapWeights<T> weights(w, s, v, s.out_channels, 1);
   const OutputImage image{v.depth().out, v.height().out, v.width().out, s.out_channels};
-  Correlation<T>(plan, s.groups, s.group_out(), weights, image, epilogue).run(x, y);
+  Correlation<T>(v.batch, s.in_channels(), forward_axis(v.depth()), forward_axis(v.height()),
+                 forward_axis(v.width()), s.groups, s.group_out(), weights, image, epilogue)
+      .run(x, y);
 }
 
 /// How many neighbours of a line of dx are computed at once, as channels of one pixel, where a pixel has too
@@ -299,8 +343,9 @@ void direct_backward_data(const ConvShape& s, const T* dy, const T* w, T* dx, bo
   const auto correlate = [&](const AxisPlan& depth, const AxisPlan& height, const AxisPlan& width,
                              const TapWeights<T>& weights, Index pixels) {
     if (depth.taps * height.taps * width.taps > 0) {
-      const CorrelationPlan plan(v.batch, s.out_channels, depth, height, width, sizeof(T));
-      Correlation<T>(plan, s.groups, s.group_in() * pixels, weights, image, epilogue).run(dy, dx);
+      Correlation<T>(v.batch, s.out_channels, depth, height, width, s.groups, s.group_in() * pixels, weights,
+                     image, epilogue)
+          .run(dy, dx);
     } else if (!add) {  // no output reads these inputs
       for (Index n = 0; n < v.batch; ++n)
         for (Index d = depth.out_first; d < image.depth; d += depth.out_step)

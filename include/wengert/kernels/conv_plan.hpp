@@ -26,7 +26,8 @@ struct AxisPlan {
   }
   constexpr Index tap_end(Index j) const noexcept {
     const Index left = in - j * in_step - offset_first;
-    return left <= 0 ? 0 : std::min(taps, (left + offset_step - 1) / offset_step);
+    if (left > (taps - 1) * offset_step) return taps;
+    return left <= 0 ? 0 : (left + offset_step - 1) / offset_step;
   }
   /// Whether no output reads outside the input.
   constexpr bool inside() const noexcept { return offset_first >= 0 && offset_first + reach(count) <= in; }
@@ -84,22 +85,77 @@ void for_phases(const Window& v, F f, Index begin = 0) {
         f(data_axis(v.depth(), d), data_axis(v.height(), h), data_axis(v.width(), w));
 }
 
+/// The outputs of an axis in stretches that read the same taps within the input: output j of stretch r,
+/// begin <= j < end, reads taps tap_begin .. tap_end - 1.
+struct TapRanges {
+  static constexpr Index most = 16;
+  struct Range {
+    Index begin, end, tap_begin, tap_end;
+  };
+  Range range[most] = {};
+  Index count = 0;  // most + 1 when there are more
+
+  explicit TapRanges(const AxisPlan& a) noexcept {
+    for (Index j = 0; j < a.count; ++j) {
+      const Index begin = a.tap_begin(j), end = std::max(begin, a.tap_end(j));
+      Range* const last = range + count - 1;
+      if (count > 0 && last->tap_begin == begin && last->tap_end == end) {
+        ++last->end;
+      } else if (count == most) {
+        count = most + 1;
+        return;
+      } else {
+        range[count++] = {j, j + 1, begin, end};
+      }
+    }
+  }
+};
+
+/// The stretches of all axes: pixels of one class, a stretch of each axis, read the same taps.
+struct PixelClasses {
+  static constexpr Index most = 32;
+  TapRanges depth, height, width;
+
+  PixelClasses(const AxisPlan& d, const AxisPlan& h, const AxisPlan& w) noexcept
+      : depth(d), height(h), width(w) {}
+  Index count() const noexcept { return depth.count * height.count * width.count; }
+  bool few() const noexcept {
+    return std::max({depth.count, height.count, width.count}) <= TapRanges::most && count() <= most;
+  }
+  /// As if all taps lay within the input, for a slab that holds the padding.
+  void unite(const AxisPlan& d, const AxisPlan& h, const AxisPlan& w) noexcept {
+    const auto one = [](TapRanges& r, const AxisPlan& a) {
+      r.count = 1;
+      r.range[0] = {0, a.count, 0, a.taps};
+    };
+    one(depth, d), one(height, h), one(width, w);
+  }
+  /// Calls f(class, depth range, height range, width range).
+  template <class F>
+  void each(F f) const {
+    for (Index i = 0; i < count(); ++i)
+      f(i, depth.range[i / width.count / height.count], height.range[i / width.count % height.count],
+        width.range[i % width.count]);
+  }
+};
+
 /// How a correlation is cut: a segment is some rows of one image's slice, a block some segments. A block's
-/// inputs, with the padding around them, are one slab that stays in the L2 cache.
+/// inputs stay in the L2 cache: where they lie, when in place, or copied to a slab with the padding around
+/// them.
 struct CorrelationPlan {
   Index batch, channels;  // of the input
   AxisPlan depth, height, width;
-  bool in_place;  // no output reads padding: the input itself serves as slab
+  bool in_place;  // no output reads padding, or reads it left out: the input itself serves as slab
   Index segment_rows, row_segments, segments, block_segments, blocks;
 
   CorrelationPlan(Index batch_, Index channels_, const AxisPlan& d, const AxisPlan& h, const AxisPlan& w,
-                  Index bytes_each)
+                  Index bytes_each, bool clips = false)
       : batch(batch_),
         channels(channels_),
         depth(d),
         height(h),
         width(w),
-        in_place(d.inside() && h.inside() && w.inside()) {
+        in_place(clips || (d.inside() && h.inside() && w.inside())) {
     constexpr Index block_pixels = 448, slab_bytes = 384 << 10;
     const Index row_bytes = std::max<Index>(1, depth.taps * slab_row() * bytes_each);
     const auto bytes = [&](Index rows) { return height.reach(rows) * row_bytes; };
@@ -148,6 +204,19 @@ inline Index line_at(const CorrelationPlan& p, const Segment& s, Index i, Index 
   return (row * p.width.in + p.width.offset_first) * p.channels;
 }
 
+/// The stretch of x that block `block` reads: where it begins and ends.
+inline std::pair<Index, Index> block_inputs(const CorrelationPlan& p, Index block) noexcept {
+  const auto line = [&](const Segment& s, Index tap, Index r) {
+    const Index d = s.slice * p.depth.in_step + p.depth.offset_first + tap * p.depth.offset_step;
+    const Index h = s.row * p.height.in_step + p.height.offset_first + r;
+    const Index slice = s.image * p.depth.in + std::clamp<Index>(d, 0, p.depth.in - 1);
+    return (slice * p.height.in + std::clamp<Index>(h, 0, p.height.in)) * p.width.in * p.channels;
+  };
+  const Index begin = block * p.block_segments, end = std::min(p.segments, begin + p.block_segments);
+  const Segment last(p, end - 1);
+  return {line(Segment(p, begin), 0, 0), line(last, p.depth.taps - 1, p.height.reach(last.rows))};
+}
+
 /// Copies what segment `s` of x reads into its slab; zeros where that lies outside.
 template <class T>
 void fill_slab(const CorrelationPlan& p, const Segment& s, const T* x, T* slab) {
@@ -181,25 +250,31 @@ struct OutputImage {
   }
 };
 
-/// Where the pixels of a block read and write: offsets into the slab (or the input) and into the output.
-/// Returns their number.
-inline Index list_pixels(const CorrelationPlan& p, Index block, const OutputImage& image, Index* in_at,
-                         Index* out_at) {
-  const Index begin = block * p.block_segments, end = std::min(p.segments, begin + p.block_segments);
+/// Where the pixels of a block read and write, class after class: offsets into the slab (or the input) of
+/// their first tap, be it padding, and into the output. Class i begins at entry begin[i]; `begin` has one
+/// entry more than there are classes.
+inline void list_pixels(const CorrelationPlan& p, const PixelClasses& classes, Index block,
+                        const OutputImage& image, Index* in_at, Index* out_at, Index* begin) {
+  const Index from = block * p.block_segments, to = std::min(p.segments, from + p.block_segments);
   Index count = 0;
-  for (Index i = begin; i < end; ++i) {
-    const Segment s(p, i);
-    for (Index r = 0; r < s.rows; ++r) {
-      const Index in = line_at(p, s, i - begin, r);
-      const Index out = image.at(s.image, p.depth.out_first + s.slice * p.depth.out_step,
-                                 p.height.out_first + (s.row + r) * p.height.out_step, p.width.out_first);
-      for (Index j = 0; j < p.width.count; ++j, ++count) {
-        in_at[count] = in + j * p.width.in_step * p.channels;
-        out_at[count] = out + j * p.width.out_step * image.channels;
+  classes.each([&](Index i, const auto& depth, const auto& height, const auto& width) {
+    begin[i] = count;
+    for (Index segment = from; segment < to; ++segment) {
+      const Segment s(p, segment);
+      if (s.slice < depth.begin || s.slice >= depth.end) continue;
+      const Index rows = std::min(s.rows, height.end - s.row);
+      for (Index r = std::max<Index>(0, height.begin - s.row); r < rows; ++r) {
+        const Index in = line_at(p, s, segment - from, r);
+        const Index out = image.at(s.image, p.depth.out_first + s.slice * p.depth.out_step,
+                                   p.height.out_first + (s.row + r) * p.height.out_step, p.width.out_first);
+        for (Index j = width.begin; j < width.end; ++j, ++count) {
+          in_at[count] = in + j * p.width.in_step * p.channels;
+          out_at[count] = out + j * p.width.out_step * image.channels;
+        }
       }
     }
-  }
-  return count;
+  });
+  begin[classes.count()] = count;
 }
 
 }  // namespace wengert::inline WENGERT_ISA::kernels::detail

@@ -14,13 +14,18 @@ constexpr int tile_rows(Index vectors) noexcept {
 template <SimdScalar T>
 inline constexpr int most_tile_rows = tile_rows<T>(1);
 
+/// Neighbouring inputs, and the neighbouring rows of the weights that they are multiplied with.
+struct Run {
+  Index offset, length, row;
+};
+
 /// R output pixels x V vectors of channels: out[out_at[r]] = epilogue(sum over runs of in and rows of b).
-/// `runs` holds `count` pairs (offset, length): pixel r reads in[in_at[r] + offset + p], p < length, for the
-/// next `length` rows of b, which are `b_step` apart. Each element is one chain in that order, whatever R and
+/// `runs` holds `count` runs: pixel r reads in[in_at[r] + offset + p], p < length, for rows `row` + p of b,
+/// which are `b_step` apart. Each element is one chain in that order, whatever R and
 /// V.
 template <class T, int R, int V>
-void correlate_tile(const Index* runs, Index count, const T* in, const Index* in_at, const T* b, Index b_step,
-                    T* out, const Index* out_at, const Epilogue<T>& epilogue) {
+void correlate_tile(const Run* runs, Index count, const T* in, const Index* in_at, const T* weights,
+                    Index b_step, T* out, const Index* out_at, const Epilogue<T>& epilogue) {
   // A tile of one vector loads as much as it computes, and more rows than there are registers for their
   // addresses: one look-up of those serves several steps.
   constexpr int at_once = simd_registers == 32 ? 4 : 2;
@@ -28,11 +33,15 @@ void correlate_tile(const Index* runs, Index count, const T* in, const Index* in
 #pragma GCC unroll 12
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) acc[r][v] = Batch<T>(T(0));
-  for (const Index* const end = runs + 2 * count; runs != end; runs += 2) {
+    for (int v = 0; v < V; ++v) {
+      __builtin_prefetch(out + (out_at[r] + v * Tile<T>::width), 1);
+      acc[r][v] = Batch<T>(T(0));
+    }
+  for (const Run* const end = runs + count; runs != end; ++runs) {
+    const T* b = weights + runs->row * b_step;
     const T* row[R];
 #pragma GCC unroll 12
-    for (int r = 0; r < R; ++r) row[r] = in + (in_at[r] + runs[0]);
+    for (int r = 0; r < R; ++r) row[r] = in + (in_at[r] + runs->offset);
     const auto steps = [&]<int S>(std::integral_constant<int, S>, Index p) WENGERT_INLINE_LAMBDA {
       Batch<T> bv[S][V];
 #pragma GCC unroll 4
@@ -50,8 +59,8 @@ void correlate_tile(const Index* runs, Index count, const T* in, const Index* in
     };
     Index p = 0;
     if constexpr (V == 1 && at_once > 1)
-      for (; p + at_once <= runs[1]; p += at_once) steps(std::integral_constant<int, at_once>(), p);
-    for (; p < runs[1]; ++p) steps(std::integral_constant<int, 1>(), p);
+      for (; p + at_once <= runs->length; p += at_once) steps(std::integral_constant<int, at_once>(), p);
+    for (; p < runs->length; ++p) steps(std::integral_constant<int, 1>(), p);
   }
   finish_registers<T>(
       acc, [=](int r) WENGERT_INLINE_LAMBDA { return out + out_at[r]; }, epilogue);
@@ -95,7 +104,7 @@ void correlate_weights_tile(const Index* lines, Index count, Index length, const
 }
 
 template <class T>
-using CorrelateTile = void (*)(const Index*, Index, const T*, const Index*, const T*, Index, T*, const Index*,
+using CorrelateTile = void (*)(const Run*, Index, const T*, const Index*, const T*, Index, T*, const Index*,
                                const Epilogue<T>&);
 template <class T>
 using CorrelateWeightsTile = void (*)(const Index*, Index, Index, const T*, Index, const Index*, const T*,
