@@ -11,10 +11,12 @@ namespace wengert::inline WENGERT_ISA::kernels::detail {
 /// sum over `taps` pairs (a, b) of in[a + i * in_step + c] * w[b + c].
 template <class T>
 struct DepthwiseLine {
-  const Index* pairs;
-  Index taps, channels, count, in_step, out_step;
+  static constexpr bool spread = true;  // a pair for each plane of a tap
+  Index channels;
   const T *w, *bias;
   bool add;
+  const Index* pairs = nullptr;
+  Index taps = 0, count = 0, in_step = 0, out_step = 0;
 
   void run(const T* in, T* out) const {
     if (taps == 0) [[unlikely]] {  // padding alone; an image without pixels has not even an address
@@ -78,16 +80,17 @@ struct DepthwiseLine {
 
 inline constexpr Index depthwise_task_products = 1 << 16;
 
-/// A depthwise correlation: the forward pass, or one phase of the backward pass to the input. Every pixel of
-/// `in` and tap of w has `planes` times the channels, whose products are summed. `kernel` are the taps of all
-/// axes, `out_size` the sizes of the written image.
-template <class T>
-void depthwise_correlate(Index batch, Index channels, Index planes, const AxisPlan (&axes)[3],
-                         const Index (&kernel)[3], const Index (&out_size)[3], const T* in, const T* w,
-                         const T* bias, bool add, T* out) {
+/// A depthwise correlation: the forward pass, or one phase of the backward pass to the input. Every tap of w
+/// has `planes` times the channels, whose products are summed, and so has every pixel of `in` where
+/// Line::spread. `kernel` are the taps of all axes, `out_size` the sizes of the written image. `like` has
+/// what all lines share.
+template <class Line, class T>
+void depthwise_correlate(Index batch, Index planes, const AxisPlan (&axes)[3], const Index (&kernel)[3],
+                         const Index (&out_size)[3], const Line& like, const T* in, T* out) {
+  const Index channels = like.channels, in_planes = Line::spread ? planes : 1;
   const AxisPlan D = axes[0], H = axes[1], W = axes[2];
   const Index taps = D.taps * H.taps * W.taps * planes, step = planes * channels,
-              lines = batch * D.count * H.count;
+              in_step = in_planes * channels, lines = batch * D.count * H.count;
   Index inner_begin = 0, inner_end = W.count;  // pixels for which all taps of the line lie within
   while (inner_begin < inner_end && W.tap_begin(inner_begin) > 0) ++inner_begin;
   while (inner_end > inner_begin && W.tap_end(inner_end - 1) < W.taps) --inner_end;
@@ -110,13 +113,15 @@ void depthwise_correlate(Index batch, Index channels, Index planes, const AxisPl
               const Index pixel = from * W.in + j * W.in_step + W.offset_first + tw * W.offset_step;
               const Index tap = ((D.tap_first + td * D.tap_step) * kh + H.tap_first + th * H.tap_step) * kw +
                                 W.tap_first + tw * W.tap_step;
-              for (Index plane = 0; plane < planes; ++plane, ++used) {
-                pairs[2 * used] = pixel * step + plane * channels;
+              for (Index plane = 0; plane < in_planes; ++plane, ++used) {
+                pairs[2 * used] = pixel * in_step + plane * channels;
                 pairs[2 * used + 1] = tap * step + plane * channels;
               }
             }
-        DepthwiseLine<T>{pairs, used, channels, count, W.in_step * step, W.out_step * channels, w, bias, add}
-            .run(in, out + (row + W.out_first + j * W.out_step) * channels);
+        Line alike = like;
+        alike.pairs = pairs, alike.taps = used, alike.count = count;
+        alike.in_step = W.in_step * in_step, alike.out_step = W.out_step * channels;
+        alike.run(in, out + (row + W.out_first + j * W.out_step) * channels);
       };
       for (Index j = 0; j < inner_begin; ++j) run(j, 1);
       if (inner_end > inner_begin) run(inner_begin, inner_end - inner_begin);
@@ -128,18 +133,18 @@ void depthwise_correlate(Index batch, Index channels, Index planes, const AxisPl
 template <class T>
 void depthwise_forward(const ConvShape& s, const T* x, const T* w, const T* bias, T* y) {
   const WindowAxis &d = s.window.depth(), &h = s.window.height(), &v = s.window.width();
-  depthwise_correlate<T>(s.window.batch, s.in_channels(), 1,
-                         {forward_axis(d), forward_axis(h), forward_axis(v)}, {d.kernel, h.kernel, v.kernel},
-                         {d.out, h.out, v.out}, x, w, bias, false, y);
+  depthwise_correlate(s.window.batch, 1, {forward_axis(d), forward_axis(h), forward_axis(v)},
+                      {d.kernel, h.kernel, v.kernel}, {d.out, h.out, v.out},
+                      DepthwiseLine<T>{s.in_channels(), w, bias, false}, x, y);
 }
 
 template <class T>
 void depthwise_backward_data(const ConvShape& s, const T* dy, const T* w, T* dx, bool add) {
   for_phases(s.window, [&](const AxisPlan& d, const AxisPlan& h, const AxisPlan& v) {
-    depthwise_correlate<T>(s.window.batch, s.in_channels(), 1, {d, h, v},
-                           {s.window.depth().kernel, s.window.height().kernel, s.window.width().kernel},
-                           {s.window.depth().in, s.window.height().in, s.window.width().in}, dy, w, nullptr,
-                           add, dx);
+    depthwise_correlate(s.window.batch, 1, {d, h, v},
+                        {s.window.depth().kernel, s.window.height().kernel, s.window.width().kernel},
+                        {s.window.depth().in, s.window.height().in, s.window.width().in},
+                        DepthwiseLine<T>{s.in_channels(), w, nullptr, add}, dy, dx);
   });
 }
 
