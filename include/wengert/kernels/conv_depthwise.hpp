@@ -148,28 +148,41 @@ void depthwise_backward_data(const ConvShape& s, const T* dy, const T* w, T* dx,
   });
 }
 
-/// sum[c] += the sum over `count` pixels of x[i * x_step + c] * dy[i * channels + c].
-template <class T>
-void depthwise_line(Index count, Index channels, const T* x, Index x_step, const T* dy, T* sum) {
+/// sum[t * sum_tap + c] += the sum over `count` pixels of x[t * x_tap + i * x_step + c] * dy[i * channels +
+/// c], for t < Taps, which share the loads of dy.
+template <int Taps, class T>
+void depthwise_line(Index count, Index channels, const T* x, Index x_step, Index x_tap, const T* dy, T* sum,
+                    Index sum_tap) {
   using V = Vec<T>;
-  constexpr Index at_once = 4;
+  constexpr int at_once = simd_registers == 32 || Taps == 1 ? 4 : 2;
   Index c = 0;
   for (; c + at_once * V::lanes <= channels; c += at_once * V::lanes) {
-    V total[at_once];
-    for (Index k = 0; k < at_once; ++k) total[k] = V::load(sum + c + k * V::lanes);
+    V total[Taps][at_once];
+    for (int t = 0; t < Taps; ++t)
+      for (int k = 0; k < at_once; ++k) total[t][k] = V::load(sum + t * sum_tap + c + k * V::lanes);
     for (Index i = 0; i < count; ++i) {
       const T *const a = x + i * x_step + c, *const b = dy + i * channels + c;
-      for (Index k = 0; k < at_once; ++k)
-        total[k] = fma(V::load(a + k * V::lanes), V::load(b + k * V::lanes), total[k]);
+#pragma GCC unroll 4
+      for (int k = 0; k < at_once; ++k) {
+        const V d = V::load(b + k * V::lanes);
+#pragma GCC unroll 3
+        for (int t = 0; t < Taps; ++t)
+          total[t][k] = fma(V::load(a + t * x_tap + k * V::lanes), d, total[t][k]);
+      }
     }
-    for (Index k = 0; k < at_once; ++k) total[k].store(sum + c + k * V::lanes);
+    for (int t = 0; t < Taps; ++t)
+      for (int k = 0; k < at_once; ++k) total[t][k].store(sum + t * sum_tap + c + k * V::lanes);
   }
   for (; c < channels; c += V::lanes) {
     const Index n = std::min(V::lanes, channels - c);
-    V total = V::load_partial(sum + c, n);
-    for (Index i = 0; i < count; ++i)
-      total = fma(V::load_partial(x + i * x_step + c, n), V::load_partial(dy + i * channels + c, n), total);
-    total.store_partial(sum + c, n);
+    for (int t = 0; t < Taps; ++t) {
+      T* const to = sum + t * sum_tap + c;
+      V total = V::load_partial(to, n);
+      for (Index i = 0; i < count; ++i)
+        total = fma(V::load_partial(x + t * x_tap + i * x_step + c, n),
+                    V::load_partial(dy + i * channels + c, n), total);
+      total.store_partial(to, n);
+    }
   }
 }
 
@@ -197,17 +210,31 @@ void depthwise_weights(const Window& window, Index channels, Index planes, const
     for (Index line = begin; line < end; ++line) {
       const Index n = line / H.out / D.out, d = line / H.out % D.out, h = line % H.out;
       for (Index td = D.tap_begin(d); td < D.tap_end(d); ++td)
-        for (Index th = H.tap_begin(h); th < H.tap_end(h); ++th)
-          for (Index tw = 0; tw < W.kernel; ++tw) {
-            const auto [first, last] = readers(W, tw);
-            if (first >= last) continue;
-            const Index row = (n * D.in + D.first(d) + td * D.dilation) * H.in + H.first(h) + th * H.dilation;
+        for (Index th = H.tap_begin(h); th < H.tap_end(h); ++th) {
+          const Index row = (n * D.in + D.first(d) + td * D.dilation) * H.in + H.first(h) + th * H.dilation;
+          const auto taps = [&]<int Taps>(std::integral_constant<int, Taps>, Index tw, Index first,
+                                          Index last) {
+            if (first >= last) return;
             const T* const from = x + (row * W.in + W.first(first) + tw * W.dilation) * step;
             T* const to = sum + ((td * H.kernel + th) * W.kernel + tw) * step;
             for (Index plane = 0; plane < step; plane += channels)
-              depthwise_line(last - first, channels, from + plane, W.stride * step,
-                             dy + (line * W.out + first) * channels, to + plane);
+              depthwise_line<Taps>(last - first, channels, from + plane, W.stride * step, W.dilation * step,
+                                   dy + (line * W.out + first) * channels, to + plane, step);
+          };
+          constexpr std::integral_constant<int, 3> three;
+          constexpr std::integral_constant<int, 1> one;
+          for (Index tw = 0; tw < W.kernel; tw += three) {
+            Index begin = 0, end = 0;  // of the outputs that three taps share
+            if (tw + three <= W.kernel) begin = readers(W, tw).first, end = readers(W, tw + three - 1).second;
+            if (begin >= end) begin = end = 0;
+            taps(three, tw, begin, end);
+            for (Index t = tw; t < std::min(tw + three, W.kernel); ++t) {
+              const auto [first, last] = readers(W, t);
+              taps(one, t, first, std::min(begin, last));
+              taps(one, t, std::max(first, end), last);
+            }
           }
+        }
     }
   });
   if (!add) std::fill_n(dw, size, T(0));
