@@ -195,7 +195,9 @@ Result compare(const Layer& l, Pass pass, const Options& options) {
   const int samples = options.quick ? 1 : std::clamp(static_cast<int>(0.6 / (3 * inner * once)), 5, 25);
   const auto sample = [&](auto work, std::vector<double>& into) {
     if (pause) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    work();
+    const double awake = seconds();
+    do work();
+    while (pause && seconds() - awake < 0.01);  // processors that slept are slow to come back
     const double begin = seconds();
     for (int i = 0; i < inner; ++i) work();
     into.push_back((seconds() - begin) / inner);
