@@ -41,34 +41,55 @@ if(WENGERT_SANITIZE)
   target_link_options(wengert_development INTERFACE -fsanitize=${WENGERT_SANITIZE})
 endif()
 
-# The kernels that take longest to compile, once for all tests. (Benchmarks and examples are built as users build.)
+# The kernels that take longest to compile, once for all our programs.
 add_library(kernel_instances STATIC EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/tests/support/kernel_instances.cpp")
 target_compile_definitions(kernel_instances PUBLIC WENGERT_EXTERN_KERNELS)
 target_link_libraries(kernel_instances PUBLIC wengert_development)
 
-# (With g++ a precompiled header forgets which warnings about its own intrinsics are off.)
-if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-  file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/precompiled.cpp" CONTENT "// The target is its header.\n")
-  add_library(precompiled OBJECT EXCLUDE_FROM_ALL "${CMAKE_CURRENT_BINARY_DIR}/precompiled.cpp")
-  target_link_libraries(precompiled PRIVATE kernel_instances)
-  target_precompile_headers(precompiled PRIVATE <wengert/wengert.hpp>)
-endif()
+# wengert_quick(TARGET): what need not be fast is compiled at -O1, which takes half as long as -O3.
+function(wengert_quick target)
+  if(CMAKE_CXX_FLAGS_RELEASE MATCHES "-O3")
+    target_compile_options(${target} PRIVATE "$<$<CONFIG:Release>:-O1>")
+  endif()
+endfunction()
+
+# wengert_precompiled(TARGET full|quick): the target finds the library parsed already, in one of two precompiled
+# headers; "quick" is compiled at -O1.
+function(wengert_precompiled target level)
+  target_link_libraries(${target} PRIVATE kernel_instances $<TARGET_NAME_IF_EXISTS:GTest::gtest>)
+  # g++ forgets in a precompiled header which warnings are off in it. (Examples and benchmarks have them on.)
+  target_compile_options(${target} PRIVATE
+                         "$<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized;-Wno-maybe-uninitialized>")
+  if(level STREQUAL "quick")
+    wengert_quick(${target})
+  endif()
+  if(NOT target STREQUAL "precompiled_${level}")
+    target_precompile_headers(${target} REUSE_FROM precompiled_${level})
+  endif()
+endfunction()
+
+find_package(GTest QUIET)
+file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/precompiled.cpp" CONTENT "// The target is its header.\n")
+foreach(level IN ITEMS full quick)
+  add_library(precompiled_${level} OBJECT EXCLUDE_FROM_ALL "${CMAKE_CURRENT_BINARY_DIR}/precompiled.cpp")
+  target_precompile_headers(precompiled_${level} PRIVATE "$<$<TARGET_EXISTS:GTest::gtest>:<gtest/gtest.h$<ANGLE-R>>"
+                            <wengert/wengert.hpp>)
+  wengert_precompiled(precompiled_${level} ${level})
+endforeach()
 
 # The rows of tests/cases/ register themselves, so a program that includes a header of theirs gets all of them.
 file(GLOB row_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/cases/*.cpp")
 add_library(operator_rows OBJECT EXCLUDE_FROM_ALL ${row_files})
 target_include_directories(operator_rows PUBLIC "${PROJECT_SOURCE_DIR}/tests")
-target_link_libraries(operator_rows PUBLIC kernel_instances)
-if(TARGET precompiled)
-  target_precompile_headers(operator_rows REUSE_FROM precompiled)
-endif()
+target_link_libraries(operator_rows PUBLIC wengert_development)
+wengert_precompiled(operator_rows full)
 
 # wengert_executable(NAME SOURCES... [LINK targets...]) builds one of our programs.
 function(wengert_executable name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK")
   set(sources ${arg_UNPARSED_ARGUMENTS})
   add_executable(${name} ${sources})
-  target_link_libraries(${name} PRIVATE wengert_development ${arg_LINK})
+  target_link_libraries(${name} PRIVATE kernel_instances ${arg_LINK})
   foreach(source IN LISTS sources)
     file(STRINGS "${source}" rows REGEX "^#include \"cases/" LIMIT_COUNT 1)
     if(rows)
