@@ -347,12 +347,19 @@ void direct_backward_data(const ConvShape& s, const T* dy, const T* w, T* dx, bo
                      image, epilogue)
           .run(dy, dx);
     } else if (!add) {  // no output reads these inputs
-      for (Index n = 0; n < v.batch; ++n)
-        for (Index d = depth.out_first; d < image.depth; d += depth.out_step)
-          for (Index h = height.out_first; h < image.height; h += height.out_step)
-            for (Index j = 0; j < width.count; ++j)
-              std::fill_n(dx + image.at(n, d, h, width.out_first + j * width.out_step),
-                          image.channels * pixels, T(0));
+      const Index size = image.channels * pixels;
+      parallel_for(v.batch * depth.count * height.count,
+                   std::max<Index>(1, Blocking<T>::copies / std::max<Index>(1, width.count * size)),
+                   [&](Index begin, Index end) {
+                     for (Index i = begin; i < end; ++i)
+                       for (Index j = 0; j < width.count; ++j)
+                         std::fill_n(
+                             dx + image.at(i / height.count / depth.count,
+                                           depth.out_first + i / height.count % depth.count * depth.out_step,
+                                           height.out_first + i % height.count * height.out_step,
+                                           width.out_first + j * width.out_step),
+                             size, T(0));
+                   });
     }
   };
   const Index pixels = merged_pixels<T>(s, v.width());
