@@ -44,7 +44,7 @@ struct CheckpointRule {
       }
       return;
     }
-    y.place().check("checkpoint", "f(x)", tape);
+    y.place().check("checkpoint", "f(x)");
     Walk(tape, v.store()).run(y.place().slot(), v.dy_tensor<T>(), false, Walk::After::keep);
     (add<Ts>(v, static_cast<int>(i), tape, std::get<i>(inputs)), ...);
   }
