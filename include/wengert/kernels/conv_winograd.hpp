@@ -4,6 +4,8 @@
 // Floor: kernels.
 #pragma once
 
+#include <cstdint>
+
 #include <wengert/kernels/conv_direct.hpp>
 #include <wengert/kernels/conv_winograd_tile.hpp>
 #include <wengert/kernels/conv_winograd_transform.hpp>
@@ -19,6 +21,13 @@ struct WinogradPatches {
 
   Index total() const noexcept { return batch * rows * columns; }
 };
+
+/// Asks for the line of x[i], which may lie outside of x: a hint reads nothing.
+template <class T>
+WENGERT_INLINE void prefetch_near(const T* x, Index i) noexcept {
+  const auto bytes = static_cast<std::uintptr_t>(i * Index{sizeof(T)});
+  __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(x) + bytes));
+}
 
 /// v[point][patch - first][c] = f along both axes of patches begin .. end - 1 of x, zeros outside the image.
 /// Points are `plane` values apart; v holds those of `rows`.
@@ -42,7 +51,7 @@ void map_patches(const WinogradPatches& p, Index channels, const T* x, Index beg
 #pragma GCC unroll 6
       for (int r = 0; r < In; ++r)  // what the next patch has beyond this one: rows too short to be foreseen
 #pragma GCC unroll 4
-        for (int s = 0; s < Out - 2; ++s) __builtin_prefetch(x + (at + r * row + (In + s) * channels + c));
+        for (int s = 0; s < Out - 2; ++s) prefetch_near(x, at + r * row + (In + s) * channels + c);
       const T* from = padded;
       Index down = In * width, across = width;
       if (whole) {
