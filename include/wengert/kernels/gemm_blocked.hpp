@@ -17,12 +17,22 @@ struct Blocking {
   static constexpr Index task_products = 1 << 18;  // about 3 us: less is not handed over
   static constexpr Index copies = 1 << 15;         // elements packed in about 3 us
   static constexpr Index tasks = 16;
-  static constexpr Index task_row_panels = 4;       // fewer would fetch a panel of b for too little work
-  static constexpr Index few_row_panels = 12;       // b is read in place, or packed a panel at a time
-  static constexpr Index in_place_row_panels = 24;  // the same where nothing of b needs packing
-  // Between the steps of an a whose columns are contiguous: further apart, they crowd each other out of L1.
-  static constexpr Index near_steps = 384 / static_cast<Index>(sizeof(T));
+  static constexpr Index task_row_panels = 4;  // fewer would fetch a panel of b for too little work
+  static constexpr Index few_row_panels = 12;  // b is packed a panel at a time where it is not read in place
   static constexpr Index far_results = (1 << 21) / static_cast<Index>(sizeof(T));  // a c that no L2 holds
+
+  /// Row panels of a that read a b of contiguous rows in place, `row` apart. Packing costs the more the fewer
+  /// they are; rows about a page apart crowd each other out of L1, which costs a third of the speed.
+  static constexpr Index in_place_row_panels(Index row, bool ragged) noexcept {
+    constexpr Index near = 2048 / Index{sizeof(T)}, page = 3584 / Index{sizeof(T)};
+    return row <= near && !ragged ? 48 : row < page ? 24 : 8;
+  }
+
+  /// Column panels of b that read an a of contiguous columns in place, `step` apart: the same for a.
+  static constexpr Index in_place_column_panels(Index step) noexcept {
+    constexpr Index near = 1280 / Index{sizeof(T)}, page = 4096 / Index{sizeof(T)};
+    return step <= near ? 8 : step < page ? 2 : 1;
+  }
 };
 
 /// One product as the loops below see it.
@@ -74,9 +84,10 @@ class BlockedProduct {
         columns_((x_.n + width - 1) / width, Tile<T>::vectors),
         steps_(x_.k, Block::steps),
         ragged_(x_.n % width != 0 ? columns_.count - 1 : -1),
-        share_b_(rows_.count > (x_.b.col == 1 ? Block::in_place_row_panels : Block::few_row_panels)),
+        share_b_(rows_.count > (x_.b.col == 1 ? Block::in_place_row_panels(x_.b.row, ragged_ >= 0)
+                                              : Block::few_row_panels)),
         far_(x_.m * x_.n > Block::far_results),
-        pack_a_(x_.a.col != 1 && (x_.a.row != 1 || (columns_.count > 1 && x_.a.col > Block::near_steps))),
+        pack_a_(x_.a.col != 1 && (x_.a.row != 1 || columns_.count > Block::in_place_column_panels(x_.a.col))),
         a_row_(pack_a_ ? 1 : x_.a.row),
         a_step_(pack_a_ ? row_step<T> : x_.a.col),
         row_chunk_(pack_a_ ? std::min(rows_.count, Block::row_panels) : rows_.count),

@@ -100,7 +100,7 @@ WENGERT_INLINE void transpose_block(const T* src, Index row, T* dst, Index step)
 /// width.
 template <SimdScalar T>
 void pack_columns(Index k, Index valid, Index columns, MatrixView<T> b, T* dst) noexcept {
-  constexpr Index width = Tile<T>::width, lane = lane_size<T>, line = 64 / Index{sizeof(T)};
+  constexpr Index width = Tile<T>::width, lane = lane_size<T>;
   const Index whole = valid / width * width;
   if (b.col == 1) {
     for (Index p = 0; p < k; ++p) {
@@ -116,8 +116,6 @@ void pack_columns(Index k, Index valid, Index columns, MatrixView<T> b, T* dst) 
   for (Index j = 0; j < blocked; j += width)
     for (Index p = 0; p < steps; p += lane) {
       const T* src = b.data + j * b.col + p;
-      if (p % line == 0)  // the rows that come next: each is too short for the hardware to foresee
-        for (Index r = width; r < 2 * width; ++r) __builtin_prefetch(src + r * b.col);
       transpose_block(src, b.col, dst + p * columns + j, columns);
     }
   for (Index p = 0; p < k; ++p) {

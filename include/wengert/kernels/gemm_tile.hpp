@@ -106,8 +106,8 @@ template <class T, int R, int V>
 void multiply_tile(Index k, const T* a, Index a_row, Index a_step, const T* b, Index b_step, T* c, Index ldc,
                    const Epilogue<T>& epilogue) {
   constexpr int width = Tile<T>::width;
-  constexpr Index line = 64 / Index{sizeof(T)};
-  const bool prefetches = a_step == 1;
+  constexpr Index line = 64 / Index{sizeof(T)}, steps_ahead = 8;
+  const bool contiguous = a_step == 1;
   Batch<T> acc[R][V];
   const T* row[R];
 #pragma GCC unroll 8
@@ -119,8 +119,11 @@ void multiply_tile(Index k, const T* a, Index a_row, Index a_step, const T* b, I
 
   Index at = 0;  // p * a_step
   for (Index p = 0; p < k; ++p) {
-    if (p % line == 0 && prefetches) {
-      // The panel of rows below comes next; its rows are too short for the hardware to foresee.
+    // What the hardware does not foresee: short rows of the panel below, which comes next, or steps far
+    // apart.
+    if (!contiguous) {
+      __builtin_prefetch(row[R - 1] + at + steps_ahead * a_step);
+    } else if (p % line == 0) {
 #pragma GCC unroll 8
       for (int r = 0; r < R; ++r) __builtin_prefetch(row[r] + R * a_row + at);
     }
