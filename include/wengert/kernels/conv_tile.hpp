@@ -79,7 +79,10 @@ void correlate_weights_tile(const Index* lines, Index count, Index length, const
   for (int r = 0; r < R; ++r) {
     base[r] = x + x_at[r];
 #pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) acc[r][v] = Batch<T>(T(0));
+    for (int v = 0; v < V; ++v) {
+      __builtin_prefetch(c + (r * ldc + v * Tile<T>::width), 1);
+      acc[r][v] = Batch<T>(T(0));
+    }
   }
   const T* b = dy;
   for (const Index* const end = lines + count; lines != end; ++lines) {

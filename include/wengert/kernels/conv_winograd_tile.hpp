@@ -16,6 +16,7 @@ constexpr int even_tile_rows(Index vectors) noexcept {
 /// of b are b_step apart; a(r, p) is a[r * step + p], or a[p * step + r] when Across.
 template <class T, int R, int V, bool Across>
 void even_tile(Index count, const T* a, Index step, const T* b, Index b_step, T* c, Index ldc, bool add) {
+  constexpr Index steps_ahead = 4;
   constexpr int each = 3;  // rows that one address register and its multiples of the step reach
   Batch<T> acc[R][V];
   const T* row[(R + each - 1) / each];
@@ -23,9 +24,13 @@ void even_tile(Index count, const T* a, Index step, const T* b, Index b_step, T*
   for (int r = 0; r < R; ++r) {
     if (r % each == 0) row[r / each] = a + r * step;
 #pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) acc[r][v] = Batch<T>(T(0));
+    for (int v = 0; v < V; ++v) {
+      __builtin_prefetch(c + (r * ldc + v * Tile<T>::width), 1);
+      acc[r][v] = Batch<T>(T(0));
+    }
   }
   for (Index p = 0; p < count; ++p) {
+    if constexpr (Across) __builtin_prefetch(a + (steps_ahead * step + R - 1));
     Batch<T> bv[V];
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v) bv[v] = Batch<T>::load_unaligned(b + v * Tile<T>::width);
