@@ -19,7 +19,8 @@ struct Blocking {
   static constexpr Index tasks = 16;
   static constexpr Index task_row_panels = 4;  // fewer would fetch a panel of b for too little work
   static constexpr Index few_row_panels = 12;  // b is packed a panel at a time where it is not read in place
-  static constexpr Index far_results = (1 << 21) / static_cast<Index>(sizeof(T));  // a c that no L2 holds
+  static constexpr Index far_results =
+      (1 << 19) / static_cast<Index>(sizeof(T));  // a c that L2 does not keep
 
   /// Row panels of a that read a b of contiguous rows in place, `row` apart. Packing costs the more the fewer
   /// they are; rows about a page apart crowd each other out of L1, which costs a third of the speed.
@@ -86,7 +87,6 @@ class BlockedProduct {
         ragged_(x_.n % width != 0 ? columns_.count - 1 : -1),
         share_b_(rows_.count > (x_.b.col == 1 ? Block::in_place_row_panels(x_.b.row, ragged_ >= 0)
                                               : Block::few_row_panels)),
-        far_(x_.m * x_.n > Block::far_results),
         pack_a_(x_.a.col != 1 && (x_.a.row != 1 || columns_.count > Block::in_place_column_panels(x_.a.col))),
         a_row_(pack_a_ ? 1 : x_.a.row),
         a_step_(pack_a_ ? row_step<T> : x_.a.col),
@@ -114,6 +114,7 @@ class BlockedProduct {
         const bool last = s + 1 == steps_.count;
         epilogue_.bias = last ? x_.epilogue.bias : nullptr;
         epilogue_.activation = last ? x_.epilogue.activation : Activation::none;
+        epilogue_.far = x_.m * x_.n > Block::far_results;
         if (share_b_)
           parallel_for(j_end_ - j_begin_, std::max<Index>(1, Block::copies / (k_ * Tile<T>::columns)),
                        [this](Index begin, Index end) {
@@ -179,12 +180,6 @@ class BlockedProduct {
                             });
   }
 
-  /// A tile touches its part of c at the end only, all at once.
-  void prefetch_result(const T* c, Index rows, Index vectors) const noexcept {
-    for (Index r = 0; r < rows; ++r)
-      for (Index v = 0; v < vectors; ++v) __builtin_prefetch(c + r * x_.ldc + v * width, 1);
-  }
-
   void run_task(Index i_begin, Index i_end, Index j_begin, Index j_end, T* panel) const {
     for (Index j = j_begin; j < j_end; ++j) {
       const Index first = columns_.begin(j) * width, vectors = columns_.size(j);
@@ -199,7 +194,6 @@ class BlockedProduct {
         const Index row = rows_.begin(i), size = rows_.size(i);
         const T* a = pack_a_ ? a_packed_ + (i - i_begin_) * row_step<T> * k_
                              : x_.a.data + row * x_.a.row + p_ * x_.a.col;
-        if (far_) prefetch_result(x_.c + row * x_.ldc + first, size, vectors);
         finish_tile<T>(tile_function<T>(size, vectors), k_, a, a_row_, a_step_, b, b_step,
                        x_.c + row * x_.ldc + first, x_.ldc, size, vectors, valid, epilogue);
       }
@@ -210,7 +204,6 @@ class BlockedProduct {
   const Panels rows_, columns_, steps_;  // columns in vectors
   const Index ragged_;                   // the panel that ends in a part of a vector, or -1
   const bool share_b_;                   // b is packed before the tasks begin
-  const bool far_;
   const bool pack_a_;
   const Index a_row_, a_step_, row_chunk_, column_chunk_;
   const Index a_size_, b_size_, panel_size_;

@@ -2,6 +2,7 @@
 // only brings operands into the form that this loop reads. Floor: kernels.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -31,6 +32,7 @@ struct Epilogue {
   bool add = false;
   const T* bias = nullptr;
   Activation activation = Activation::none;
+  bool far = false;  // c is fetched ahead
 };
 
 /// The first `count` < width elements at src, then zeros.
@@ -108,6 +110,7 @@ void multiply_tile(Index k, const T* a, Index a_row, Index a_step, const T* b, I
   constexpr int width = Tile<T>::width;
   constexpr Index line = 64 / Index{sizeof(T)}, steps_ahead = 8;
   const bool contiguous = a_step == 1;
+  const Index fetched = epilogue.far ? V * width : 0;
   Batch<T> acc[R][V];
   const T* row[R];
 #pragma GCC unroll 8
@@ -118,26 +121,32 @@ void multiply_tile(Index k, const T* a, Index a_row, Index a_step, const T* b, I
   }
 
   Index at = 0;  // p * a_step
-  for (Index p = 0; p < k; ++p) {
-    // What the hardware does not foresee: short rows of the panel below, which comes next, or steps far
-    // apart.
-    if (!contiguous) {
-      __builtin_prefetch(row[R - 1] + at + steps_ahead * a_step);
-    } else if (p % line == 0) {
+  for (Index p = 0; p < k; p += line) {
+    // What the hardware does not foresee: steps far apart; short rows of the panel below, which comes next;
+    // and a far c, a vector of each row at a time, since more requests at once than the processor holds would
+    // stop it.
+    if (contiguous) {
 #pragma GCC unroll 8
       for (int r = 0; r < R; ++r) __builtin_prefetch(row[r] + R * a_row + at);
     }
-    Batch<T> bv[V];
-#pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) bv[v] = Batch<T>::load_unaligned(b + v * width);
+    if (p < fetched) {
 #pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) {
-      const Batch<T> av(row[r][at]);
-#pragma GCC unroll 4
-      for (int v = 0; v < V; ++v) acc[r][v] = xsimd::fma(av, bv[v], acc[r][v]);
+      for (int r = 0; r < R; ++r) __builtin_prefetch(c + r * ldc + p, 1);
     }
-    at += a_step;
-    b += b_step;
+    for (Index left = std::min(k - p, line); left > 0; --left) {
+      if (!contiguous) __builtin_prefetch(row[R - 1] + at + steps_ahead * a_step);
+      Batch<T> bv[V];
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) bv[v] = Batch<T>::load_unaligned(b + v * width);
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) {
+        const Batch<T> av(row[r][at]);
+#pragma GCC unroll 4
+        for (int v = 0; v < V; ++v) acc[r][v] = xsimd::fma(av, bv[v], acc[r][v]);
+      }
+      at += a_step;
+      b += b_step;
+    }
   }
 
   finish_registers<T>(
