@@ -190,8 +190,14 @@ TYPED_TEST(Gemm, BeyondEveryBlockSize) {
                          {1, 700, 1500},
                          {700, 1, 1500},
                          {1, 1, 5000},
-                         {48, 96, 256}})
-    for (const char* p : {"NN", "NT", "TN", "sc"})
+                         {48, 96, 256},
+                         {31, 410, 333},  // few rows turned, where b is transposed
+                         {64, 403, 300},
+                         {330, 128, 70},   // read in place beyond the rows that pack
+                         {60, 1030, 90},   // rows of b a page apart
+                         {1030, 70, 80},   // steps of a a page apart
+                         {390, 600, 40}})  // c beyond L2
+    for (const char* p : {"NN", "NT", "TN", "tt", "nn", "sc"})
       for (int f : {0, 1, 7})
         check<TypeParam>({m, n, k, p[0], p[1], (f & 1) != 0, (f & 2) != 0, (f & 4) != 0});
 }
@@ -204,6 +210,7 @@ TYPED_TEST(Gemm, SameBitsAtAnyThreadCount) {
                          {1, 900, 700},
                          {900, 1, 700},
                          {401, 50, 900},
+                         {64, 403, 600},
                          {300, 1200, 17}})
     for (const char* p : {"NN", "NT", "TN", "ss"}) {
       const Matrix<T> a(m, k, p[0], 1), b(k, n, p[1], 2);
@@ -331,16 +338,17 @@ TEST(GemmGeneric, ReluNeedsAnOrder) {
 
 template <class T>
 void check_batched(Index batch, Index m, Index n, Index k, bool share_a, bool share_b, bool add, bool bias,
-                   char layout = 'N') {
-  const Case item{m, n, k, layout};
+                   char layout = 'N', char b_layout = 'N') {
+  const Case item{m, n, k, layout, b_layout};
   SCOPED_TRACE(std::to_string(batch) + " of " + item.str());
   const Index a_row = layout == 'T' ? 1 : k, a_col = layout == 'T' ? m : 1;
+  const Index b_row = b_layout == 'T' ? 1 : n, b_col = b_layout == 'T' ? k : 1;
   const Index a_batch = share_a ? 0 : m * k, b_batch = share_b ? 0 : k * n;
   const std::vector<T> a = random_values<T>(batch * m * k, 1), b = random_values<T>(batch * k * n, 2),
                        shift = random_values<T>(n, 3), before = random_values<T>(batch * m * n, 4);
   std::vector<T> c = before;
-  gemm_batched<T>(batch, m, n, k, {a.data(), a_row, a_col}, a_batch, {b.data(), n, 1}, b_batch, c.data(), n,
-                  m * n, add, bias ? shift.data() : nullptr);
+  gemm_batched<T>(batch, m, n, k, {a.data(), a_row, a_col}, a_batch, {b.data(), b_row, b_col}, b_batch,
+                  c.data(), n, m * n, add, bias ? shift.data() : nullptr);
   for (Index t = 0; t < batch; ++t)
     for (Index i = 0; i < m; ++i)
       for (Index j = 0; j < n; ++j) {
@@ -348,7 +356,7 @@ void check_batched(Index batch, Index m, Index n, Index k, bool share_a, bool sh
         double sum = add ? double(before[place]) : 0;
         for (Index p = 0; p < k; ++p)
           sum += double(a[static_cast<std::size_t>(t * a_batch + i * a_row + p * a_col)]) *
-                 double(b[static_cast<std::size_t>(t * b_batch + p * n + j)]);
+                 double(b[static_cast<std::size_t>(t * b_batch + p * b_row + j * b_col)]);
         if (bias) sum += double(shift[static_cast<std::size_t>(j)]);
         // As in `check`, with every term at most 1.
         const double terms = double(k + 2);
@@ -371,6 +379,8 @@ TYPED_TEST(Gemm, Batched) {
     }
     check_batched<TypeParam>(3, 80, 96, 100, false, false, false, true);
     for (bool add : {false, true}) check_batched<TypeParam>(9, 70, 10, 130, false, false, add, false, 'T');
+    for (bool add : {false, true})
+      check_batched<TypeParam>(5, 32, 150, 130, false, false, add, false, 'N', 'T');
   }
   wg::set_num_threads(before);
 }

@@ -6,6 +6,7 @@
 
 #include <wengert/kernels/nd_loop.hpp>
 #include <wengert/kernels/parallel.hpp>
+#include <wengert/kernels/transpose.hpp>
 
 namespace wengert::inline WENGERT_ISA::kernels {
 
@@ -22,8 +23,29 @@ void fill(T* y, Index n, T value) {
 namespace detail {
 
 // Tiled, so that a transpose touches each cache line of both sides once while it is near.
+inline constexpr Index copy_tile_size = 16;
+
+/// A whole tile of a transpose: y[p * step + j] = or += x[j * row + p].
+template <bool Add, SimdScalar T>
+void transpose_tile(const T* x, Index row, T* y, Index step) {
+  constexpr Index size = copy_tile_size;
+  if constexpr (Add) {
+    alignas(64) T turned[size * size];
+    transpose_square<size>(x, row, turned, size);
+    for (Index p = 0; p < size; ++p)
+      for (Index j = 0; j < size; ++j) y[p * step + j] += turned[p * size + j];
+  } else {
+    transpose_square<size>(x, row, y, step);
+  }
+}
+
 template <bool Add, class T>
 void copy_tile(const T* x, Index x_row, Index x_col, T* y, Index y_row, Index y_col, Index rows, Index cols) {
+  if constexpr (SimdScalar<T>) {
+    const bool whole = rows == copy_tile_size && cols == copy_tile_size;
+    if (whole && x_row == 1 && y_col == 1) return transpose_tile<Add>(x, x_col, y, y_row);
+    if (whole && x_col == 1 && y_row == 1) return transpose_tile<Add>(x, x_row, y, y_col);
+  }
   for (Index i = 0; i < rows; ++i)
     for (Index j = 0; j < cols; ++j) {
       T& to = y[i * y_row + j * y_col];
@@ -35,7 +57,7 @@ void copy_tile(const T* x, Index x_row, Index x_col, T* y, Index y_row, Index y_
 /// `rows` rows of `n` elements at the offsets that it is called with, in square tiles.
 template <bool Add, class T>
 struct CopyBlock {
-  static constexpr Index tile = 16;
+  static constexpr Index tile = copy_tile_size;
   const T* x;
   T* y;
   Index x_row, x_col, y_row, y_col, rows, n;

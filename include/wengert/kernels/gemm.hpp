@@ -56,17 +56,22 @@ void multiply_plain(Index m, Index n, Index k, MatrixView<T> a, MatrixView<T> b,
   });
 }
 
-}  // namespace detail
-
-namespace detail {
-
-/// Whether c^T = b^T a^T is the better product: rows of a^T and b lie contiguous, and the few columns of b
-/// fill the registers worse than the columns of a^T do. A short sum would not pay for turning the result, and
-/// steps of a longer than a page cost a translation of the address each.
+/// Whether c^T = b^T a^T is the better product. A short sum would not pay for turning the result.
 template <SimdScalar T>
 bool better_transposed(Index m, Index n, Index k, MatrixView<T> a, MatrixView<T> b) noexcept {
-  constexpr Index least_steps = 64, page = 4096 / Index{sizeof(T)};
-  return a.row == 1 && a.col <= page && b.col == 1 && n < m && n <= Tile<T>::columns && k >= least_steps;
+  constexpr Index width = Tile<T>::width, columns = Tile<T>::columns;
+  constexpr Index least_steps = 64, least_turned = 1 << 12, page = 4096 / Index{sizeof(T)};
+  if (k < least_steps) return false;
+  // Rows of a^T and b lie contiguous, and few columns of b fill the registers worse than those of a^T do.
+  // Steps of a longer than a page would cost a translation of the address each.
+  if (a.row == 1 && b.col == 1) return a.col <= page && n < m && n <= columns;
+  // Rows of a and b^T lie contiguous: the few of a are turned, and those of the result, instead of the many
+  // of b. Lanes that the rows of a leave empty cost two products a lane; an element turned, as many as a
+  // vector has lanes.
+  const Index empty = (m + width - 1) / width * width - m;
+  const Index turned = n * k - 2 * m * (n + k);  // fewer elements, those of a and c counted twice
+  return a.col == 1 && b.row == 1 && width < m && m <= columns && turned >= least_turned &&
+         width * turned > 2 * n * k * empty;
 }
 
 /// c = or += a b by way of its transpose. Each sum has the bits that it has otherwise; c is added to it last.
