@@ -29,6 +29,7 @@ void even_tile(Index count, const T* a, Index step, const T* b, Index b_step, T*
       acc[r][v] = Batch<T>(T(0));
     }
   }
+#pragma GCC unroll 2
   for (Index p = 0; p < count; ++p) {
     if constexpr (Across) __builtin_prefetch(a + (steps_ahead * step + R - 1));
     Batch<T> bv[V];

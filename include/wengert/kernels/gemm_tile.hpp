@@ -133,6 +133,7 @@ void multiply_tile(Index k, const T* a, Index a_row, Index a_step, const T* b, I
 #pragma GCC unroll 8
       for (int r = 0; r < R; ++r) __builtin_prefetch(c + r * ldc + p, 1);
     }
+#pragma GCC unroll 2
     for (Index left = std::min(k - p, line); left > 0; --left) {
       if (!contiguous) __builtin_prefetch(row[R - 1] + at + steps_ahead * a_step);
       Batch<T> bv[V];
