@@ -1,4 +1,6 @@
 // The grammar of messages and the family of exception types.
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include <wengert/base/config.hpp>
@@ -19,6 +21,18 @@ TEST(Errors, NameTheOperatorAndJoinTheParts) {
             "op: p is 0.5, n is 3, x is (2, 3); 1");
   EXPECT_EQ(message_of<ValueError>([] { fail<ValueError>("op", 2.0, " ", -1.25F, " ", std::size_t{7}); }),
             "op: 2 -1.25 7");
+}
+
+TEST(Errors, TellNumbersApartThatAreClose) {
+  const auto text = [](auto... numbers) {
+    return message_of<ValueError>([&] { fail<ValueError>("op", numbers..., ""); });
+  };
+  EXPECT_EQ(text(-1e-9), "op: -1e-09");
+  EXPECT_EQ(text(1.0000001), "op: 1.0000001");
+  EXPECT_EQ(text(0.1, " ", 0.1F, " ", 0.1 + 0.2), "op: 0.1 0.1 0.30000000000000004");
+  EXPECT_EQ(text(65536.0, " ", 16777216.0), "op: 65536 16777216");
+  EXPECT_EQ(text(3e38F, " ", HUGE_VAL, " ", -HUGE_VAL), "op: 3e+38 inf -inf");
+  EXPECT_EQ(text(std::nan(""), " ", -std::nan("")), "op: nan nan");
 }
 
 TEST(Errors, AreAllOneFamily) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdio>
+#include <cstdlib>
 #include <initializer_list>
 #include <stdexcept>
 #include <string>
@@ -54,7 +55,7 @@ class Piece {
   requires std::is_arithmetic_v<P> Piece(P number)
   noexcept {
     if constexpr (std::is_floating_point_v<P>) {
-      append_ = &append_real;
+      append_ = &append_real<std::conditional_t<std::is_same_v<P, float>, float, double>>;
       real_ = static_cast<double>(number);
     } else if constexpr (std::is_signed_v<P>) {
       append_ = &append_signed;
@@ -97,16 +98,17 @@ class Piece {
     const int written = std::snprintf(digits, sizeof digits, "%llu", p.unsigned_);
     out.append({digits, static_cast<std::size_t>(written)});
   }
-  /// Fixed notation, trailing zeros trimmed: 0.500000 -> 0.5.
+  /// The fewest digits, but at least six, that read back as the same R: 0.5, -1e-09, 1.0000001.
+  template <class R>
   [[gnu::cold]] static void append_real(const Piece& p, Message& out) {
-    char digits[512];  // the largest double has 309 before the point
-    const int written = std::snprintf(digits, sizeof digits, "%f", p.real_);
-    std::size_t n = written < 0 ? 0 : static_cast<std::size_t>(written);
-    if (std::string_view(digits, n).find('.') != std::string_view::npos) {
-      while (digits[n - 1] == '0') --n;
-      if (digits[n - 1] == '.') --n;
+    char digits[32];
+    int written = 0;
+    for (int precision = 6; precision <= 17; ++precision) {
+      written = std::snprintf(digits, sizeof digits, "%.*g", precision, p.real_);
+      if (static_cast<R>(std::strtod(digits, nullptr)) == static_cast<R>(p.real_)) break;
     }
-    out.append({digits, n});
+    if (p.real_ != p.real_) return append_string("nan", out);  // its sign tells nothing
+    out.append({digits, written < 0 ? std::size_t{0} : static_cast<std::size_t>(written)});
   }
 
   void (*append_)(const Piece&, Message&);
