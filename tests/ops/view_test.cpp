@@ -58,6 +58,15 @@ TEST(Reshape, RefusesOtherSizes) {
   EXPECT_THROW(reshape(x, {Index{1} << 40, Index{1} << 40}), ShapeError);
 }
 
+TEST(Flatten, RefusesSizesThatOverflowBesideAnEmptyAxis) {
+  const Tensor<float> x({Index{1} << 40, Index{1} << 40, 0});
+  EXPECT_EQ(
+      message_of<ShapeError>([&] { flatten(x, 0, 1); }),
+      "flatten: number of elements overflows; shape is (1099511627776, 1099511627776); expected a tensor "
+      "that fits memory");
+  EXPECT_EQ(flatten(x).shape(), (Shape{0}));
+}
+
 TEST(Flatten, KnowsRankZero) {
   EXPECT_EQ(flatten(scalar(1.f)).shape(), (Shape{1}));
   EXPECT_EQ(flatten(counting({2, 3, 4})).shape(), (Shape{24}));

@@ -44,8 +44,9 @@ struct CastRule {
 
 /// x with elements of type U: `cast<double>(x)`; x itself when it has them already.
 ///   dx += dy, converted back             saves nothing
-/// Towards an integer type, fractions are cut off, numbers beyond its range are held to it, NaN becomes 0;
-/// towards bool, everything but 0 is true. Throws TapeError when x asks for a gradient and U cannot carry it.
+/// From floats to an integer type, fractions are cut off, numbers beyond its range are held to it, NaN
+/// becomes 0; between integer types numbers wrap around; towards bool, everything but 0 is true. Throws
+/// TapeError when x asks for a gradient and U cannot carry it.
 template <Scalar U, Scalar T>
 requires requires(T v) { static_cast<U>(v); }
 Tensor<U> cast(const Tensor<T>& x) {
@@ -59,6 +60,7 @@ Tensor<U> cast(const Tensor<T>& x) {
   if constexpr (std::same_as<T, U>) {
     return rec ? x : x.detach();
   } else {
+    if constexpr (sizeof(U) > sizeof(T)) checked_size("cast", x.shape(), sizeof(U));
     const Tensor<T> from = x.packed();
     Tensor<U> y(x.shape());
     kernels::cast(from.data(), x.size(), y.fresh_data());

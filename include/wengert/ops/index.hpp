@@ -112,6 +112,7 @@ Tensor<T> index_select(const Tensor<T>& x, Index axis, const Tensor<I>& index) {
 template <Scalar T, IndexScalar I>
 Tensor<T> gather(const Tensor<T>& x, Index axis, const Tensor<I>& index) {
   const int a = normalize_axis("gather", axis, x.rank());
+  checked_size("gather", index.shape(), sizeof(T));
   const Tensor<I> packed = detail::check_gather("gather", x, a, axis, index);
   const Recorder rec("gather", x);
   Tensor<T> y(index.shape());
@@ -182,6 +183,7 @@ Tensor<T> one_hot(const Tensor<I>& indices, Index classes) {
                      "; expected 0..", classes - 1);
   Shape shape = indices.shape();
   shape.push_back(classes);
+  checked_size("one_hot", shape, sizeof(T));
   Tensor<T> y(shape);
   kernels::one_hot(index.data(), index.size(), classes, y.fresh_data());
   return y;

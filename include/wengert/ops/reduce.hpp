@@ -64,6 +64,7 @@ Tensor<T> sum(const Tensor<T>& x, const Axes& axes = Axes::all(), bool keepdim =
 /// Sum of integers, or number of ones in a mask, as int64: not differentiated. Otherwise as above.
 template <std::integral T>
 Tensor<Index> sum(const Tensor<T>& x, const Axes& axes = Axes::all(), bool keepdim = false) {
+  checked_size("sum", x.shape(), sizeof(Index));
   const detail::ReducePlan plan("sum", x.shape(), axes);
   const Tensor<T> values = plan.arranged(x);
   Tensor<Index> wide(x.shape()), y(plan.result(keepdim));

@@ -46,7 +46,9 @@ struct ReducePlan {
   kernels::ReduceView view;
 
   ReducePlan(std::string_view op, const Shape& x, const Axes& wanted)
-      : shape(x), axes(wanted.bits(op, x.rank())), view(kernels::ReduceView::of(x, axes)) {}
+      : shape(x), axes(wanted.bits(op, x.rank())), view(kernels::ReduceView::of(x, axes)) {
+    if (view.reduce == 0) checked_size(op, result(true), sizeof(Index));  // may be larger than x
+  }
 
   Shape result(bool keepdim) const {
     Shape y;
