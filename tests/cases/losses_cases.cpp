@@ -225,8 +225,8 @@ const Rows elementwise_losses([] {
       })
       .bench({{300, 200}, {300, 200}, {300, 1}, {200}})
       .fault<ShapeError>({{3, 4}, {3, 4}, {2}, {4}},
-                         "bce_with_logits: shapes do not broadcast; a is (3, 4), b is (2); expected equal "
-                         "dimensions or 1, aligned at the back")
+                         "bce_with_logits: weight does not broadcast to x; x is (3, 4), weight is (2); "
+                         "expected dimensions of x or 1, aligned at the back")
       .fault<ShapeError>({{3, 4}, {3, 4}, {1}, {2, 3, 4}},
                          "bce_with_logits: pos_weight does not broadcast to x; x is (3, 4), pos_weight is "
                          "(2, 3, 4); expected dimensions of x or 1, aligned at the back");

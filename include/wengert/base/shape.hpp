@@ -130,21 +130,28 @@ constexpr int normalize_axis(std::string_view op, Index axis, int rank) {
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
-/// Common shape of `a` and `b` under NumPy's rule: aligned at the back, a dimension of 1 stretches.
-/// Throws ShapeError naming `op` and both shapes.
-constexpr Shape broadcast_shapes(std::string_view op, const Shape& a, const Shape& b) {
-  const Shape& longer = a.rank() >= b.rank() ? a : b;
-  const Shape& shorter = a.rank() >= b.rank() ? b : a;
-  Shape out = longer;
+/// Whether `a` and `b` have a common shape under NumPy's rule: aligned at the back, a dimension of 1
+/// stretches. `out`, which may be one of them, becomes that shape.
+constexpr bool try_broadcast(const Shape& a, const Shape& b, Shape& out) noexcept {
+  const Shape longer = a.rank() >= b.rank() ? a : b, shorter = a.rank() >= b.rank() ? b : a;
+  out = longer;
   const int shift = longer.rank() - shorter.rank();
   for (int i = 0; i < shorter.rank(); ++i) {
     const Index l = longer[i + shift], s = shorter[i];
     if (l == 1)
       out[i + shift] = s;
     else if (s != 1 && s != l)
-      fail<ShapeError>(op, "shapes do not broadcast; a is ", a, ", b is ", b,
-                       "; expected equal dimensions or 1, aligned at the back");
+      return false;
   }
+  return true;
+}
+
+/// Common shape of `a` and `b`. Throws ShapeError naming `op` and both shapes.
+constexpr Shape broadcast_shapes(std::string_view op, const Shape& a, const Shape& b) {
+  Shape out;
+  if (!try_broadcast(a, b, out))
+    fail<ShapeError>(op, "shapes do not broadcast; a is ", a, ", b is ", b,
+                     "; expected equal dimensions or 1, aligned at the back");
   return out;
 }
 

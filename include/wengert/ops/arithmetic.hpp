@@ -1,6 +1,8 @@
 // + - * / on tensors and numbers, negation. Floor: ops.
 #pragma once
 
+#include <cmath>
+
 #include <wengert/ops/map.hpp>
 
 namespace wengert::inline WENGERT_ISA {
@@ -11,8 +13,26 @@ namespace detail {
 template <class S, class T>
 concept NumberFor = std::is_arithmetic_v<S> || std::same_as<S, T>;
 
+/// Whether the integer type T holds the number s.
+template <std::integral T, class S>
+bool holds(S s) noexcept {
+  if constexpr (std::is_floating_point_v<S>) {
+    const S limit = std::ldexp(S(1), std::numeric_limits<T>::digits);
+    return s == std::trunc(s) && s < limit && s >= (std::is_signed_v<T> ? -limit : S(0));
+  } else {
+    return static_cast<S>(static_cast<T>(s)) == s && (s < S(0)) == (static_cast<T>(s) < T(0));
+  }
+}
+
+/// `s` as an element of a tensor. Throws ValueError when that is an integer type which does not hold it.
 template <Scalar T, class S>
-constexpr T number(S s) noexcept {
+T number(std::string_view op, S s) {
+  if constexpr (std::integral<T> && !std::same_as<T, S>) {
+    if (!holds<T>(s))
+      fail<ValueError>(op, "the number does not fit the elements; elements are ", dtype_name<T>(),
+                       ", number is ", s, "; expected a whole number from ", std::numeric_limits<T>::min(),
+                       " to ", std::numeric_limits<T>::max(), "; cast the tensor first");
+  }
   return static_cast<T>(s);
 }
 
@@ -122,9 +142,10 @@ Tensor<T> operator-(const Tensor<T>& x) {
 }
 
 /// y = x + s for a number s, converted to T.   dx += dy
+/// Throws ValueError when T is an integer type that does not hold s, as all that follow.
 template <Scalar T, detail::NumberFor<T> S>
 Tensor<T> operator+(const Tensor<T>& x, S s) {
-  return detail::map_op(detail::AddNumber<T>{detail::number<T>(s)}, x);
+  return detail::map_op(detail::AddNumber<T>{detail::number<T>("add", s)}, x);
 }
 /// y = s + x.   dx += dy
 template <Scalar T, detail::NumberFor<T> S>
@@ -134,17 +155,17 @@ Tensor<T> operator+(S s, const Tensor<T>& x) {
 /// y = x - s.   dx += dy
 template <Scalar T, detail::NumberFor<T> S>
 Tensor<T> operator-(const Tensor<T>& x, S s) {
-  return detail::map_op(detail::AddNumber<T>{static_cast<T>(-detail::number<T>(s))}, x);
+  return detail::map_op(detail::AddNumber<T>{static_cast<T>(-detail::number<T>("sub", s))}, x);
 }
 /// y = s - x.   dx -= dy
 template <Scalar T, detail::NumberFor<T> S>
 Tensor<T> operator-(S s, const Tensor<T>& x) {
-  return detail::map_op(detail::SubFromNumber<T>{detail::number<T>(s)}, x);
+  return detail::map_op(detail::SubFromNumber<T>{detail::number<T>("sub", s)}, x);
 }
 /// y = x * s.   dx += dy * s
 template <Scalar T, detail::NumberFor<T> S>
 Tensor<T> operator*(const Tensor<T>& x, S s) {
-  return detail::map_op(detail::MulNumber<T>{detail::number<T>(s)}, x);
+  return detail::map_op(detail::MulNumber<T>{detail::number<T>("mul", s)}, x);
 }
 /// y = s * x.   dx += dy * s
 template <Scalar T, detail::NumberFor<T> S>
@@ -154,12 +175,12 @@ Tensor<T> operator*(S s, const Tensor<T>& x) {
 /// y = x / s.   dx += dy / s
 template <Field T, detail::NumberFor<T> S>
 Tensor<T> operator/(const Tensor<T>& x, S s) {
-  return detail::map_op(detail::DivByNumber<T>{detail::number<T>(s)}, x);
+  return detail::map_op(detail::DivByNumber<T>{detail::number<T>("div", s)}, x);
 }
 /// y = s / x.   dx -= dy * y / x. Saves x and y.
 template <Field T, detail::NumberFor<T> S>
 Tensor<T> operator/(S s, const Tensor<T>& x) {
-  return detail::map_op(detail::DivNumberBy<T>{detail::number<T>(s)}, x);
+  return detail::map_op(detail::DivNumberBy<T>{detail::number<T>("div", s)}, x);
 }
 
 /// x = x + b and its kin: the name is bound to a fresh result, so what was saved of x stays valid.

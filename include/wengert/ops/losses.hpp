@@ -99,8 +99,8 @@ template <Scalar T>
 Tensor<T> spread_weight(std::string_view op, std::string_view option, const std::optional<Tensor<T>>& w,
                         const Shape& shape) {
   if (!w) return Tensor<T>();
-  const bool fits = w->rank() <= shape.rank() && broadcast_shapes(op, shape, w->shape()) == shape;
-  if (!fits)
+  Shape common;
+  if (!try_broadcast(shape, w->shape(), common) || common != shape)
     fail<ShapeError>(op, option, " does not broadcast to x; x is ", shape, ", ", option, " is ", w->shape(),
                      "; expected dimensions of x or 1, aligned at the back");
   return Tensor<T>(w->buffer(), shape, broadcast_strides(w->shape(), w->strides(), shape), w->offset())
@@ -110,8 +110,9 @@ Tensor<T> spread_weight(std::string_view op, std::string_view option, const std:
 }  // namespace detail
 
 /// Mean squared error.
-///   l_i = (x_i - t_i)^2;  y = mean of l, sum of l, or l       x, targets: one shape; y: () or, for none, the
-///   same dx += dy * 2 * (x - t) [/ n];  dt += the negative          saves x and targets
+///   l_i = (x_i - t_i)^2;  y = mean of l, sum of l, or l
+///   x, targets: one shape; y: () or, with reduction none, the same
+///   dx += dy * 2 * (x - t) [/ n];  dt += the negative          saves x and targets
 /// The mean of nothing is NaN. Shapes never broadcast. Throws ShapeError when they differ.
 template <Field T>
 Tensor<T> mse_loss(const Tensor<T>& x, const Tensor<T>& targets, MseOptions options = {}) {

@@ -160,16 +160,40 @@ struct MapRule {
   }
 };
 
-/// The shape that all broadcast to. `storage` holds it when no operand has it.
+[[noreturn, gnu::cold, gnu::noinline]] inline void fail_broadcast(
+    std::string_view op, const std::string_view* names, std::initializer_list<const Shape*> shapes) {
+  Message operands;
+  for (const Shape* s : shapes) {
+    for (const Piece& p : {Piece(operands.empty() ? "" : ", "), Piece(*names++), Piece(" is "), Piece(*s)})
+      p.append_to(operands);
+  }
+  fail<ShapeError>(op, "shapes do not broadcast; ", std::string_view(operands.data(), operands.size()),
+                   "; expected equal dimensions or 1, aligned at the back");
+}
+
+/// What errors call the operands of an element-wise operation, unless it has `operands` of its own.
+inline constexpr std::string_view operand_letters[] = {"a", "b", "c", "d"};
+template <class Op>
+constexpr const std::string_view* letters_of() {
+  if constexpr (requires { Op::operands; })
+    return Op::operands;
+  else
+    return operand_letters;
+}
+
+/// The shape that all broadcast to, checked for elements of `bytes_each`. `storage` holds it when no operand
+/// has it. Throws ShapeError that names all operands.
 template <class... S>
-const Shape& common_shape(std::string_view op, Shape& storage, const Shape& first, const S&... rest) {
+const Shape& common_shape(std::string_view op, const std::string_view* names, std::size_t bytes_each,
+                          Shape& storage, const Shape& first, const S&... rest) {
   const Shape* common = &first;
   [[maybe_unused]] const auto join = [&](const Shape& s) {
     if (s == *common) return;
-    storage = broadcast_shapes(op, *common, s);
+    if (!try_broadcast(*common, s, storage)) fail_broadcast(op, names, {&first, &rest...});
     common = &storage;
   };
   (join(rest), ...);
+  if (common == &storage) checked_size(op, storage, bytes_each);
   return *common;
 }
 
@@ -210,7 +234,8 @@ template <class Op, Scalar T, std::same_as<Tensor<T>>... Rest>
 Tensor<T> map_op(const Op& op, const Tensor<T>& first, const Rest&... rest) {
   constexpr std::size_t K = 1 + sizeof...(Rest);
   Shape storage;
-  const Shape& shape = common_shape(Op::name, storage, first.shape(), rest.shape()...);
+  const Shape& shape =
+      common_shape(Op::name, letters_of<Op>(), sizeof(T), storage, first.shape(), rest.shape()...);
   const Recorder rec(Op::name, first, rest...);
   const Operands<T, K> x{&first, &rest...};
   const bool dense = all_dense(shape, x);

@@ -41,7 +41,7 @@ struct Clamp {
   }
 };
 struct Where {
-  static constexpr std::string_view name = "where";
+  static constexpr std::string_view name = "where", operands[] = {"mask", "a", "b"};
   static constexpr unsigned saves = saves_x(0);
   static auto value(auto mask, auto a, auto b) { return where(mask != 0, a, b); }
   static auto vjp(auto dy, auto, auto mask, auto, auto) {
@@ -51,7 +51,7 @@ struct Where {
 };
 template <class T>
 struct MaskedFill {
-  static constexpr std::string_view name = "masked_fill";
+  static constexpr std::string_view name = "masked_fill", operands[] = {"mask", "x"};
   static constexpr unsigned saves = saves_x(0);
   T s;
   auto value(auto mask, auto x) const { return where(mask != 0, decltype(x)(s), x); }
@@ -62,34 +62,32 @@ struct MaskedFill {
 };
 
 struct Less {
-  static constexpr std::string_view name = "less";
   static auto value(auto a, auto b) { return a < b; }
 };
 struct LessEqual {
-  static constexpr std::string_view name = "less_equal";
   static auto value(auto a, auto b) { return a <= b; }
 };
 struct Equal {
-  static constexpr std::string_view name = "equal";
   static auto value(auto a, auto b) { return a == b; }
 };
 struct NotEqual {
-  static constexpr std::string_view name = "not_equal";
   static auto value(auto a, auto b) { return a != b; }
 };
 
-template <class Op, Scalar T>
-Tensor<Byte> compare(const Tensor<T>& a, const Tensor<T>& b) {
+/// Op of a and b, or of b and a when `swapped`.
+template <class Op, bool swapped = false, Scalar T>
+Tensor<Byte> compare(std::string_view name, const Tensor<T>& a, const Tensor<T>& b) {
   Shape storage;
-  const Shape& shape = common_shape(Op::name, storage, a.shape(), b.shape());
-  const Operands<T, 2> x{&a, &b};
+  const Shape& shape = common_shape(name, operand_letters, sizeof(T), storage, a.shape(), b.shape());
+  const Operands<T, 2> x{swapped ? &b : &a, swapped ? &a : &b};
   return map_forward<Byte, Op, T, 2>(Op{}, shape, x, all_dense(shape, x));
 }
 /// A number as a tensor of rank 0, which broadcasts.
 template <Scalar T, class S>
-Tensor<T> rank_0(S s) {
+Tensor<T> rank_0(std::string_view op, S s) {
+  const T value = number<T>(op, s);
   Tensor<T> x{Shape{}};
-  *x.fresh_data() = number<T>(s);
+  *x.fresh_data() = value;
   return x;
 }
 
@@ -111,7 +109,7 @@ Tensor<T> minimum(const Tensor<T>& a, const Tensor<T>& b) {
 /// Throws ValueError unless lo <= hi.
 template <Field T, detail::NumberFor<T> L, detail::NumberFor<T> H>
 Tensor<T> clamp(const Tensor<T>& x, L lo, H hi) {
-  const detail::Clamp<T> op{detail::number<T>(lo), detail::number<T>(hi)};
+  const detail::Clamp<T> op{detail::number<T>("clamp", lo), detail::number<T>("clamp", hi)};
   if (!(op.lo <= op.hi)) fail<ValueError>("clamp", "lo is ", lo, ", hi is ", hi, "; expected lo <= hi");
   return detail::map_op(op, x);
 }
@@ -124,67 +122,68 @@ Tensor<T> where(const Tensor<M>& mask, const Tensor<T>& a, const Tensor<T>& b) {
 }
 template <Field T, std::integral M, detail::NumberFor<T> S>
 Tensor<T> where(const Tensor<M>& mask, const Tensor<T>& a, S b) {
-  return where(mask, a, detail::rank_0<T>(b));
+  return where(mask, a, detail::rank_0<T>("where", b));
 }
 template <Field T, std::integral M, detail::NumberFor<T> S>
 Tensor<T> where(const Tensor<M>& mask, S a, const Tensor<T>& b) {
-  return where(mask, detail::rank_0<T>(a), b);
+  return where(mask, detail::rank_0<T>("where", a), b);
 }
 /// y = s where the mask is not 0, else x; both broadcast.   dx += dy where the mask is 0. Saves the mask.
 template <Field T, std::integral M, detail::NumberFor<T> S>
 Tensor<T> masked_fill(const Tensor<T>& x, const Tensor<M>& mask, S s) {
-  return detail::map_op(detail::MaskedFill<T>{detail::number<T>(s)}, cast<T>(mask), x);
+  return detail::map_op(detail::MaskedFill<T>{detail::number<T>("masked_fill", s)}, cast<T>(mask), x);
 }
 
 /// Comparisons of each pair of elements, broadcast, or of each element with a number: 1 where true, else 0.
-/// Comparisons with NaN are false, but for `!=`. Masks carry no gradient.
+/// Comparisons with NaN are false, but for `!=`. Masks carry no gradient. Throws ShapeError when the shapes
+/// do not broadcast, ValueError when T is an integer type that does not hold the number.
 template <Scalar T>
 Tensor<Byte> operator<(const Tensor<T>& a, const Tensor<T>& b) {
-  return detail::compare<detail::Less>(a, b);
+  return detail::compare<detail::Less>("less", a, b);
 }
 template <Scalar T>
 Tensor<Byte> operator<=(const Tensor<T>& a, const Tensor<T>& b) {
-  return detail::compare<detail::LessEqual>(a, b);
+  return detail::compare<detail::LessEqual>("less_equal", a, b);
 }
 template <Scalar T>
 Tensor<Byte> operator>(const Tensor<T>& a, const Tensor<T>& b) {
-  return detail::compare<detail::Less>(b, a);
+  return detail::compare<detail::Less, true>("greater", a, b);
 }
 template <Scalar T>
 Tensor<Byte> operator>=(const Tensor<T>& a, const Tensor<T>& b) {
-  return detail::compare<detail::LessEqual>(b, a);
+  return detail::compare<detail::LessEqual, true>("greater_equal", a, b);
 }
 template <Scalar T>
 Tensor<Byte> operator==(const Tensor<T>& a, const Tensor<T>& b) {
-  return detail::compare<detail::Equal>(a, b);
+  return detail::compare<detail::Equal>("equal", a, b);
 }
 template <Scalar T>
 Tensor<Byte> operator!=(const Tensor<T>& a, const Tensor<T>& b) {
-  return detail::compare<detail::NotEqual>(a, b);
+  return detail::compare<detail::NotEqual>("not_equal", a, b);
 }
 template <Scalar T, detail::NumberFor<T> S>
 Tensor<Byte> operator<(const Tensor<T>& x, S s) {
-  return x < detail::rank_0<T>(s);
+  return x < detail::rank_0<T>("less", s);
 }
 template <Scalar T, detail::NumberFor<T> S>
 Tensor<Byte> operator<=(const Tensor<T>& x, S s) {
-  return x <= detail::rank_0<T>(s);
+  return x <= detail::rank_0<T>("less_equal", s);
 }
 template <Scalar T, detail::NumberFor<T> S>
 Tensor<Byte> operator>(const Tensor<T>& x, S s) {
-  return x > detail::rank_0<T>(s);
+  return x > detail::rank_0<T>("greater", s);
 }
 template <Scalar T, detail::NumberFor<T> S>
 Tensor<Byte> operator>=(const Tensor<T>& x, S s) {
-  return x >= detail::rank_0<T>(s);
+  return x >= detail::rank_0<T>("greater_equal", s);
 }
 template <Scalar T, detail::NumberFor<T> S>
 Tensor<Byte> operator==(const Tensor<T>& x, S s) {
-  return x == detail::rank_0<T>(s);
+  return x == detail::rank_0<T>("equal", s);
 }
 template <Scalar T, detail::NumberFor<T> S>
 Tensor<Byte> operator!=(const Tensor<T>& x, S s) {
-  return x != detail::rank_0<T>(s);
+  return x != detail::rank_0<T>("not_equal", s);
 }
 
 }  // namespace wengert::inline WENGERT_ISA
