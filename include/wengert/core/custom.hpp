@@ -25,19 +25,27 @@ struct CustomRule {
     if constexpr (requires { std::tuple_size<std::remove_cvref_t<decltype(dx)>>::value; }) {
       static_assert(std::tuple_size_v<std::remove_cvref_t<decltype(dx)>> == sizeof...(Ts),
                     "vjp returns one gradient for each input of value");
-      std::apply(
-          [&](const auto&... d) {
-            int i = 0;
-            (add(v, i++, d), ...);
-          },
-          dx);
+      std::apply([&](const auto&... d) { add_all(v, std::index_sequence_for<Ts...>(), d...); }, dx);
     } else {
       static_assert(sizeof...(Ts) == 1, "vjp returns a std::tuple of one gradient for each input of value");
-      add(v, 0, dx);
+      add_all(v, std::index_sequence<0>(), dx);
     }
   }
 
  private:
+  template <std::size_t... i, class... D>
+  void add_all(Vjp& v, std::index_sequence<i...>, const D&... dx) const {
+    // All of them before the first is added.
+    (check(v, static_cast<int>(i), std::get<i>(x).shape(), dx), ...);
+    (add(v, static_cast<int>(i), dx), ...);
+  }
+  template <class D>
+  static void check(const Vjp& v, int i, const Shape& input, const D& dx) {
+    if constexpr (!std::same_as<D, std::nullptr_t>)
+      if (v.wants(i) && dx.shape() != input)
+        fail<ShapeError>(name, "the gradient of input ", i, " has another shape; gradient is ", dx.shape(),
+                         "; expected ", input);
+  }
   template <class T>
   static void add(Vjp& v, int i, const Tensor<T>& dx) {
     v.add(i, dx);
