@@ -65,6 +65,13 @@ TEST(Tensor, TooLargeForThisMachineIsBadAlloc) {
   EXPECT_THROW(Tensor<float>({Index{1} << 58}), std::bad_alloc);
 }
 
+TEST(Tensor, HasNoIndexOnAnEmptyAxis) {
+  EXPECT_EQ(message_of<IndexError>([] {
+              Tensor<float>({2, 0}).at(0, 0);
+            }),
+            "at: index 0 is out of range; shape is (2, 0), axis 1; expected no index");
+}
+
 TEST(Tensor, ReadsByIndexFromBothEnds) {
   const Tensor<float> x = counting({2, 3});
   EXPECT_EQ(x.at(1, 2), 5);

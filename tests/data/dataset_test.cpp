@@ -103,6 +103,8 @@ TEST(Dataset, RefusesWhatDoesNotFit) {
                "dataset: sample 3 at position 1 is out of range; x is (3, 2); expected 0..2");
   EXPECT_ERROR(data.gather(low), IndexError,
                "dataset: sample -1 at position 0 is out of range; x is (3, 2); expected 0..2");
+  EXPECT_ERROR(counted(0).gather(high), IndexError,
+               "dataset: sample 0 at position 0 is out of range; x is (0, 2); expected no sample");
   EXPECT_ERROR(data.range(2, 4), IndexError,
                "dataset: samples 2..4 are out of range; x is (3, 2); expected 0 <= begin <= end <= 3");
   EXPECT_ERROR(data.range(2, 1), IndexError,
@@ -135,6 +137,14 @@ TEST(Loader, DropsTheShortBatchWhenAsked) {
   Loader small(counted(3), {.batch = 4, .drop_last = true});
   EXPECT_EQ(small.batches(), 0);
   EXPECT_TRUE(Epoch(small).sizes.empty());
+}
+
+TEST(Loader, TakesABatchOfAnySize) {
+  for (const Index batch : {Index{10}, Index{11}, std::numeric_limits<Index>::max()}) {
+    Loader all(Dataset<float, Index>(Tensor<float>({10, 2}), Tensor<Index>({10})), {.batch = batch});
+    EXPECT_EQ(all.batches(), 1) << batch;
+    for (const auto& [x, y] : all) EXPECT_EQ(y.dim(0), 10) << batch;
+  }
 }
 
 TEST(Loader, ShufflesAnewEachEpochByItsSeedAlone) {

@@ -142,7 +142,9 @@ class Tensor : public detail::TensorParts {
       const Index i = given[axis];
       if (i < -shape_[axis] || i >= shape_[axis])
         fail<IndexError>("at", "index ", i, " is out of range; shape is ", shape_, ", axis ", axis,
-                         "; expected ", -shape_[axis], "..", shape_[axis] - 1);
+                         "; expected ",
+                         shape_[axis] == 0 ? std::string("no index")
+                                           : detail::text(-shape_[axis], "..", shape_[axis] - 1));
       where += (i < 0 ? i + shape_[axis] : i) * strides_[axis];
     }
     return data()[where];

@@ -42,7 +42,8 @@ class Dataset {
     for (std::size_t i = 0; i < rows.size(); ++i)
       if (rows[i] < 0 || rows[i] >= size())
         fail<IndexError>("dataset", "sample ", rows[i], " at position ", i, " is out of range; x is ",
-                         x_.shape(), "; expected 0..", size() - 1);
+                         x_.shape(), "; expected ",
+                         size() == 0 ? std::string("no sample") : wengert::detail::text("0..", size() - 1));
     return {rows_of(x_, rows), rows_of(y_, rows)};
   }
 
@@ -112,7 +113,7 @@ class Loader {
   /// Batches in an epoch.
   Index batches() const noexcept {
     const Index n = dataset_.size(), b = options_.batch;
-    return options_.drop_last ? n / b : (n + b - 1) / b;
+    return n / b + (n % b != 0 && !options_.drop_last ? 1 : 0);
   }
   /// Samples in the data set.
   Index samples() const noexcept { return dataset_.size(); }
@@ -152,7 +153,7 @@ class Loader {
 
  private:
   Batch<X, Y> batch(Index k) const {
-    const Index begin = k * options_.batch, end = std::min(dataset_.size(), begin + options_.batch);
+    const Index begin = k * options_.batch, end = begin + std::min(options_.batch, dataset_.size() - begin);
     if (!options_.shuffle) return dataset_.range(begin, end);
     return dataset_.gather(std::span<const Index>(order_).subspan(static_cast<std::size_t>(begin),
                                                                   static_cast<std::size_t>(end - begin)));
