@@ -185,10 +185,13 @@ TEST(Optimizer, RefusesStateOfOtherParameters) {
   twice.push_back(twice.front());
   EXPECT_EQ(message_of<ValueError>([&] { a.load_state(twice); }),
             "load_state: names differ; given twice: 0.step; expected the 2 names of state()");
-  auto negative = a.state();
-  *negative[0].tensor.mutable_data() = -1;
-  EXPECT_EQ(message_of<ValueError>([&] { a.load_state(negative); }),
+  auto wrong = a.state();
+  *wrong[0].tensor.mutable_data() = -1;
+  EXPECT_EQ(message_of<ValueError>([&] { a.load_state(wrong); }),
             "load_state: 0.step is no number of steps; it is -1; expected a whole number >= 0");
+  *wrong[0].tensor.mutable_data() = 1.5;
+  EXPECT_EQ(message_of<ValueError>([&] { a.load_state(wrong); }),
+            "load_state: 0.step is no number of steps; it is 1.5; expected a whole number >= 0");
 }
 
 TEST(Optimizer, RefusesWrongParameters) {

@@ -70,7 +70,8 @@ class Optimizer {
   void load_state(const std::vector<NamedTensor<T>>& saved) requires std::is_arithmetic_v<T> {
     for (const NamedTensor<T>& s : saved)
       if (s.name.ends_with(".step") && s.tensor.size() == 1 &&
-          !(*s.tensor.data() >= T(0) && *s.tensor.data() <= T(0x1p53)))
+          !(*s.tensor.data() >= T(0) && *s.tensor.data() <= T(0x1p53) &&
+            *s.tensor.data() == std::trunc(*s.tensor.data())))
         fail<ValueError>("load_state", s.name, " is no number of steps; it is ", *s.tensor.data(),
                          "; expected a whole number >= 0");
     const std::vector<NamedTensor<T>> own = state();
