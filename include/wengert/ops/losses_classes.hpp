@@ -60,8 +60,9 @@ void check_targets(std::string_view op, const Tensor<T>& x, const Tensor<I>& tar
     const Index t = static_cast<Index>(packed.data()[r]);
     if (t != ignored && (t < 0 || t >= classes))
       fail<IndexError>(op, "target ", t, " at position ", r, " is out of range; x is ", x.shape(),
-                       ", targets are ", targets.shape(), "; expected 0..", classes - 1, ", or ignore_index ",
-                       ignored);
+                       ", targets are ", targets.shape(), "; expected ",
+                       classes == 0 ? std::string("no class") : text("0..", classes - 1),
+                       ", or ignore_index ", ignored);
   }
 }
 
@@ -167,13 +168,13 @@ inline void check_smoothing(double smoothing) {
 }  // namespace detail
 
 /// Softmax cross-entropy of logits x and a class for each row, in one record.
-///   l_r = (1 - s) * w_t * (lse - x_t) + s / C * sum of w_c * (lse - x_c)     s: label_smoothing, lse:
-///   logsumexp(x) x: (..., C), classes last; targets: (...), of any integer type; y: () or, with reduction
-///   none, (...) y   = sum of l / sum of w_t, sum of l, or l; rows of ignore_index count for nothing, and a
-///   mean over none is 0 dx += dy * (softmax(x) - onehot(t)) * w_t / sum of w_t, for s = 0        saves x,
-///   targets, two numbers a row
-/// A row of -inf has loss inf and gradient 0. Throws ShapeError for shapes that do not fit, IndexError for a
-/// target that is no class, ValueError for label_smoothing outside 0..1 and a weight that asks for a
+///   l_r = (1 - s) * w_t * (lse - x_t) + s / C * sum of w_c * (lse - x_c)
+///   s: label_smoothing, lse: logsumexp(x), x: (..., C), classes last; targets: (...), of any integer type
+///   y   = sum of l / sum of w_t, sum of l, or l;  y: () or, with reduction none, (...)
+///   dx += dy * (softmax(x) - onehot(t)) * w_t / sum of w_t, for s = 0
+/// Saves x, targets and two numbers a row. Rows of ignore_index count for nothing; a mean over none is 0. A
+/// row of -inf has loss inf and gradient 0. Throws ShapeError for shapes that do not fit, IndexError for a
+/// target that is no class, ValueError for label_smoothing outside 0..1 and for a weight that asks for a
 /// gradient.
 template <Field T, std::integral I>
 Tensor<T> cross_entropy(const Tensor<T>& x, const Tensor<I>& targets,
@@ -237,9 +238,10 @@ Tensor<T> cross_entropy(const Tensor<T>& x, const Tensor<T>& targets,
 }
 
 /// Negative log-likelihood of log-probabilities x, such as log_softmax gives, and a class for each row.
-///   l_r = -w_t * x_t;  y = sum of l / sum of w_t, sum of l, or l      shapes and ignored rows as
-///   `cross_entropy` dx_t -= dy * w_t [/ sum of w_t]                                   saves the targets
-/// Throws as `cross_entropy`, which is faster and more exact than this on log_softmax.
+///   l_r   = -w_t * x_t;  y = sum of l / sum of w_t, sum of l, or l
+///   dx_t -= dy * w_t [/ sum of w_t]             saves the targets
+/// Shapes, ignored rows and errors are those of `cross_entropy`, which is faster and more exact than this on
+/// log_softmax.
 template <Field T, std::integral I>
 Tensor<T> nll_loss(const Tensor<T>& x, const Tensor<I>& targets, const NllOptions<T>& options = {}) {
   constexpr std::string_view op = "nll_loss";
