@@ -108,6 +108,14 @@ TEST_F(Plot, NamesAFileThatCannotBeWritten) {
   EXPECT_EQ(plot_png(picture_, one_panel), "cannot replace " + picture_ + " (Is a directory)");
 }
 
+TEST_F(Plot, LeavesWhatIsNoRegularFileAlone) {
+  stand_in("[ \"$1\" = --version ] || echo png > '" + picture_ + ".part'");
+  ASSERT_EQ(::mkfifo(picture_.c_str(), 0600), 0);
+  EXPECT_EQ(plot_png(picture_, one_panel), "cannot replace " + picture_ + " (not a regular file)");
+  EXPECT_TRUE(std::filesystem::is_fifo(picture_));
+  EXPECT_FALSE(std::filesystem::exists(picture_ + ".part"));
+}
+
 TEST_F(Plot, RefusesPanelsWithoutPoints) {
   EXPECT_EQ(plot_png(picture_, {}), "there is nothing to draw");
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();

@@ -143,12 +143,14 @@ namespace detail {
 template <class F>
 std::string draw_png(const std::string& path, F script) {
   if (!have_gnuplot()) return "gnuplot is not installed (Debian and Ubuntu: gnuplot-nox)";
+  struct stat info {};
+  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
+    return "cannot replace " + path + " (not a regular file)";  // /dev/null would become one
   const std::string part = path + ".part";  // gnuplot leaves half a file behind when it fails
   std::FILE* const probe = std::fopen(part.c_str(), "wb");
   if (probe == nullptr) return "cannot write " + part + " (" + std::strerror(errno) + ")";
   std::fclose(probe);
   std::string fault = run_gnuplot(script(part));
-  struct stat info {};
   if (fault.empty() && (::stat(part.c_str(), &info) != 0 || info.st_size == 0))
     fault = "gnuplot wrote nothing to " + part;
   if (fault.empty() && std::rename(part.c_str(), path.c_str()) != 0)
