@@ -169,6 +169,20 @@ TEST(BatchNorm, RefusesStatisticsThatDoNotFitOrAreMissing) {
   EXPECT_EQ(three.version(), full<double>({3}, 1).version());  // nothing was written
 }
 
+TEST(BatchNorm, RefusesToMoveStatisticsThatLieInOnePlace) {
+  const Tensor<double> x({2, 3}, {1, 2, 3, 4, 5, 6});
+  Tensor<double> one({1}, {0}), three = ones<double>({3});
+  Tensor<double> expanded(one.buffer(), {3}, {0}, 0);
+  EXPECT_EQ(
+      message_of<ShapeError>([&] { batch_norm(x, nullptr, nullptr, &expanded, &three); }),
+      "batch_norm: several elements of a running statistic lie in one place; x is (2, 3), strides are (0); "
+      "expected a tensor that was not expanded; pass a clone");
+  EXPECT_EQ(one.item(), 0);
+  EXPECT_EQ(three.at(0), 1);
+  EXPECT_EQ(batch_norm(x, nullptr, nullptr, &expanded, &three, {.training = false, .eps = 0}).to_vector(),
+            x.to_vector());
+}
+
 TEST(Norm, GivesTheSameBitsAtAnyNumberOfThreads) {
   Tensor<float> x = noisy<float>({3000, 70}, 3, 2), w = noisy<float>({70}, 1, 1),
                 b = noisy<float>({70}, 0, 1);

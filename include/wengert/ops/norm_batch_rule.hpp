@@ -132,10 +132,15 @@ void check_batch_norm(std::string_view op, const Tensor<T>& x, const Tensor<T>* 
   if ((running_mean == nullptr) != (running_var == nullptr))
     fail<ValueError>(op, "one running statistic without the other; x is ", x.shape(),
                      "; expected running_mean and running_var, or neither");
-  for (const Tensor<T>* running : {running_mean, running_var})
+  for (const Tensor<T>* running : {running_mean, running_var}) {
+    if (running != nullptr && options.training && running->strides()[0] == 0 && x.shape().back() > 1)
+      fail<ShapeError>(op, "several elements of a running statistic lie in one place; x is ", x.shape(),
+                       ", strides are ", running->strides(),
+                       "; expected a tensor that was not expanded; pass a clone");
     if (running != nullptr && running->requires_grad() && grad_enabled())
       fail<TapeError>(op, "a running statistic asks for a gradient, which ", op, " would sever; x is ",
                       x.shape(), "; expected constants; call requires_grad(false) on them");
+  }
   if (!options.training && running_mean == nullptr)
     fail<ValueError>(op, "evaluation needs running statistics; x is ", x.shape(),
                      "; expected running_mean and running_var");
