@@ -122,6 +122,19 @@ const Rows plain_rows([] {
           0)
       .bench({{9, 14, 14, 32}, {2, 3, 17, 32}, {17}});
   row(
+      "conv_transpose2d/shifted",  // one tap and as many pixels out as in, and yet no plain product
+      [](const auto& x, const auto& w, const auto& b) {
+        return conv_transpose2d(x, w, b, {.padding = {1, 0}, .output_padding = {2, 0}, .dilation = 3});
+      },
+      real({2, 3, 4, 3}), real({1, 1, 5, 3}, -1, 1), real({5}))
+      .reference(adjoint_with_bias(taps({1, 1}, {1, 0}, {3, 3}, {2, 0})))
+      .sizes([](Index n) {
+        return Shapes{{1, 2, 3, n}, {1, 1, 36 - n, n}, {36 - n}};
+      })
+      .point({Array({1, 3, 1, 1}, {3, 4, 5}), Array({1, 1, 1, 1}, {2}), Array({1}, {7})},
+             Array({1, 3, 1, 1}, {15, 17, 7}))
+      .bench({{2, 28, 29, 33}, {1, 1, 17, 33}, {17}});
+  row(
       "conv_transpose2d/pointwise",
       [](const auto& x, const auto& w, const auto& b) { return conv_transpose2d(x, w, b); },
       real({2, 3, 4, 3}), real({1, 1, 5, 3}, -1, 1), real({5}))

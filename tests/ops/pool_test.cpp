@@ -84,6 +84,20 @@ TEST(Pool, TheLastWindowOfCeilModeBeginsWithinTheImage) {
             (std::vector<double>{9, 18, 24}));
 }
 
+// PyTorch's rule, as its formula rounds up: 2 pixels, kernel 4, stride 3 are 1/3 of a window.
+TEST(Pool, InCeilModeAWindowMayBeLargerThanTheImage) {
+  const Tensor<double> x(Shape{1, 2, 1}, {4, 6});
+  EXPECT_EQ(max_pool1d(x, {.kernel = 4, .stride = 3, .ceil_mode = true}).to_vector(),
+            (std::vector<double>{6}));
+  EXPECT_EQ(avg_pool1d(x, {.kernel = 4, .stride = 3, .ceil_mode = true}).to_vector(),
+            (std::vector<double>{5}));
+  const Tensor<float> pixel(Shape{2, 1, 1, 3}, {1, -2, 3, 4, 5, -6});
+  EXPECT_EQ(max_pool2d(pixel, {.kernel = 3, .stride = 3, .ceil_mode = true}).to_vector(), pixel.to_vector());
+  EXPECT_ERROR(max_pool1d(x, {.kernel = 4, .stride = 2, .ceil_mode = true}), ShapeError,
+               "max_pool1d: the window is larger than the padded image; x is (1, 2, 1), kernel is 4, padding "
+               "is 0, dilation is 1; expected at most 3 pixels along axis 1, not 4");
+}
+
 TEST(MaxPool, AWindowOfPaddingAloneGivesMinusInfinityAndNoGradient) {
   Tensor<double> x(Shape{1, 1, 1}, {5});
   x.requires_grad(true);

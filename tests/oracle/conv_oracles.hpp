@@ -110,6 +110,7 @@ inline void add_conv_rows(std::map<std::string, Function>& all) {
       {"conv_transpose2d/dilated",
        transposed({.stride = {1, 2}, .padding = {2, 3}, .dilation = {2, 3}}, {0, 2})},
       {"conv_transpose2d/batch", transposed({.stride = {3, 1}})},
+      {"conv_transpose2d/shifted", transposed({.padding = {1, 0}, .dilation = {3, 3}}, {2, 0})},
       {"conv_transpose2d/pointwise", transposed()},
       {"conv_transpose2d/winograd", transposed({.padding = {1, 1}})},
       {"conv_transpose2d/groups", transposed({.stride = {2, 2}, .padding = {1, 1}}, {}, 2)},

@@ -63,7 +63,7 @@ constexpr ConvAlgorithm conv_algorithm(const ConvShape& s, ConvPass pass, bool e
     const WindowAxis &d = s.window.depth(), &h = s.window.height(), &w = s.window.width();
     bool pointwise = s.groups == 1, square = s.groups == 1 && d.in == 1 && d.out == 1 && d.kernel == 1;
     for (const WindowAxis& a : s.window.axis)
-      pointwise = pointwise && a.kernel == 1 && a.stride == 1 && a.in == a.out;
+      pointwise = pointwise && a.kernel == 1 && a.stride == 1 && a.before == 0 && a.in == a.out;
     if (pointwise) return ConvAlgorithm::product;
     for (const WindowAxis& a : {h, w}) square = square && a.kernel == 3 && a.stride == 1 && a.dilation == 1;
     if (!square) return ConvAlgorithm::direct;

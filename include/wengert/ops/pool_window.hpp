@@ -77,12 +77,13 @@ inline kernels::PoolWindow pool_window(std::string_view op, int axes, const Shap
     WindowAxis& a = w.window.spatial(axes, i);
     a = {x[i + 1],     0, o.kernel[i], o.stride == PerAxis(0) ? o.kernel[i] : o.stride[i], o.padding[i],
          o.dilation[i]};
-    const Index reach = a.in + 2 * a.before, room = reach - a.span();
+    const Index beyond = o.ceil_mode ? a.stride - 1 : 0;  // taps of the last window that may lie outside
+    const Index reach = a.in + 2 * a.before + beyond, room = reach - a.span();
     if (room < 0)
       fail<ShapeError>(op, "the window is larger than the padded image; x is ", x, ", kernel is ", o.kernel,
                        ", padding is ", o.padding, ", dilation is ", o.dilation, "; expected at most ", reach,
                        " pixels along axis ", i + 1, ", not ", a.span());
-    a.out = (room + (o.ceil_mode ? a.stride - 1 : 0)) / a.stride + 1;
+    a.out = room / a.stride + 1;
     if (o.ceil_mode && (a.out - 1) * a.stride >= a.in + a.before) --a.out;
   }
   return w;
