@@ -15,10 +15,9 @@ using wengert::ValueError;
 constexpr double inf = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-std::string no_broadcast(const std::string& op) {
-  return op +
-         ": shapes do not broadcast; a is (3, 4), b is (3); expected equal dimensions or 1, aligned at the "
-         "back";
+std::string no_broadcast(const std::string& op, const std::string& others = "") {
+  return op + ": shapes do not broadcast; a is (3, 4), b is (3)" + others +
+         "; expected equal dimensions or 1, aligned at the back";
 }
 
 const Rows arithmetic([] {
@@ -233,7 +232,7 @@ const Rows maps([] {
       real({3, 4}), real({4}), real({3, 1}))
       .reference(elementwise([](double x, double w, double b) { return std::tanh(x * w + b); }))
       .resizable()
-      .fault<ShapeError>({{3, 4}, {3}, {1}}, no_broadcast("map"))
+      .fault<ShapeError>({{3, 4}, {3}, {1}}, no_broadcast("map", ", c is (1)"))
       .bench({{512, 1024}, {1024}, {512, 1}});
   row(
       "map/four",

@@ -148,7 +148,7 @@ TEST(BatchNorm1d, OptionsAndFaults) {
             "batch_norm: weight does not fit; x is (4, 3), weight is (2); expected (3)");
   EXPECT_EQ(
       message_of<ValueError>([&] { nn::BatchNorm1d<float>(2, {.momentum = 2}); }),
-      "batch_norm_1d: bad options; eps is 0.00001, momentum is 2; expected eps >= 0 and 0 <= momentum <= 1");
+      "batch_norm_1d: bad options; eps is 1e-05, momentum is 2; expected eps >= 0 and 0 <= momentum <= 1");
 }
 
 TEST(LayerNorm, ValuesOptionsAndFaults) {

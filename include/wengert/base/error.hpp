@@ -3,7 +3,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <initializer_list>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -45,108 +44,140 @@ namespace detail {
 /// compiles anew in each.
 using Message = List<char>;
 
-/// One piece of a message, its type erased: a message costs a program no code but the list of its pieces.
-class Piece {
- public:
-  Piece(std::string_view s) noexcept : append_(&append_string), string_(s) {}
-  Piece(const char* s) noexcept : Piece(std::string_view(s)) {}
-  Piece(const std::string& s) noexcept : Piece(std::string_view(s)) {}
-  template <class P>
-  requires std::is_arithmetic_v<P> Piece(P number)
-  noexcept {
-    if constexpr (std::is_floating_point_v<P>) {
-      append_ = &append_real<std::conditional_t<std::is_same_v<P, float>, float, double>>;
-      real_ = static_cast<double>(number);
-    } else if constexpr (std::is_signed_v<P>) {
-      append_ = &append_signed;
-      signed_ = number;
-    } else {
-      append_ = &append_unsigned;
-      unsigned_ = number;
-    }
-  }
-  /// Anything with `append_to(Message&)` or `str()`; it must outlive the piece.
-  template <class P>
-  requires requires(const P& p, Message& m) { p.append_to(m); }
-  Piece(const P& part) noexcept
-      : append_([](const Piece& p, Message& out) { static_cast<const P*>(p.object_)->append_to(out); }),
-        object_(&part) {}
-  template <class P>
-  requires(
-      requires(const P& p) { p.str(); } && !requires(const P& p, Message& m) { p.append_to(m); })
-      Piece(const P& part)
-  noexcept
-      : append_([](const Piece& p, Message& out) {
-          const std::string s = static_cast<const P*>(p.object_)->str();
-          out.append({s.data(), s.size()});
-        }),
-        object_(&part) {}
+/// One piece of a message: a number, a string, or the address of an object that writes itself.
+union Piece {
+  const char* string;
+  double real;
+  long long whole;
+  unsigned long long natural;
+  const void* object;
+};
+using PieceWriter = void (*)(Piece, Message&);
 
-  void append_to(Message& out) const { append_(*this, out); }
+[[gnu::cold]] inline void append_string(Message& out, std::string_view s) {
+  out.append({s.data(), s.size()});
+}
 
- private:
-  [[gnu::cold]] static void append_string(const Piece& p, Message& out) {
-    out.append({p.string_.data(), p.string_.size()});
-  }
-  [[gnu::cold]] static void append_signed(const Piece& p, Message& out) {
-    char digits[24];
-    const int written = std::snprintf(digits, sizeof digits, "%lld", p.signed_);
-    out.append({digits, static_cast<std::size_t>(written)});
-  }
-  [[gnu::cold]] static void append_unsigned(const Piece& p, Message& out) {
-    char digits[24];
-    const int written = std::snprintf(digits, sizeof digits, "%llu", p.unsigned_);
-    out.append({digits, static_cast<std::size_t>(written)});
-  }
-  /// The fewest digits, but at least six, that read back as the same R: 0.5, -1e-09, 1.0000001.
-  template <class R>
-  [[gnu::cold]] static void append_real(const Piece& p, Message& out) {
-    char digits[32];
-    int written = 0;
-    for (int precision = 6; precision <= 17; ++precision) {
-      written = std::snprintf(digits, sizeof digits, "%.*g", precision, p.real_);
-      if (static_cast<R>(std::strtod(digits, nullptr)) == static_cast<R>(p.real_)) break;
-    }
-    if (p.real_ != p.real_) return append_string("nan", out);  // its sign tells nothing
-    out.append({digits, written < 0 ? std::size_t{0} : static_cast<std::size_t>(written)});
-  }
+template <class N>
+[[gnu::cold]] void append_whole(Message& out, const char* format, N number) {
+  char digits[24];
+  const int written = std::snprintf(digits, sizeof digits, format, number);
+  out.append({digits, written < 0 ? std::size_t{0} : static_cast<std::size_t>(written)});
+}
 
-  void (*append_)(const Piece&, Message&);
-  union {
-    std::string_view string_;
-    double real_;
-    long long signed_;
-    unsigned long long unsigned_;
-    const void* object_;
-  };
+/// The fewest digits, but at least six, that read back as the same number, a float where `single`: 0.5,
+/// -1e-09, 1.0000001.
+[[gnu::cold]] inline void append_real(Message& out, double number, bool single) {
+  if (number != number) return append_string(out, "nan");  // its sign tells nothing
+  char digits[32];
+  int written = 0;
+  for (int precision = 6; precision <= 17; ++precision) {
+    written = std::snprintf(digits, sizeof digits, "%.*g", precision, number);
+    const double read = std::strtod(digits, nullptr);
+    if (single ? static_cast<float>(read) == static_cast<float>(number) : read == number) break;
+  }
+  out.append({digits, written < 0 ? std::size_t{0} : static_cast<std::size_t>(written)});
+}
+
+/// How a P becomes a piece, and is written: objects are strings, or have `append_to(Message&)` or `str()`.
+/// Specialised for what else there is, so that the many messages of a program cost their lookup alone.
+template <class P>
+struct PieceOf {
+  using Type = P;
+  static Piece make(const P& object) noexcept { return {.object = &object}; }
+  [[gnu::cold]] static void write(Piece p, Message& out) {
+    const P& object = *static_cast<const P*>(p.object);
+    if constexpr (requires { object.append_to(out); })
+      object.append_to(out);
+    else if constexpr (requires { object.str(); })
+      append_string(out, object.str());
+    else
+      append_string(out, object);
+  }
+};
+template <>
+struct PieceOf<const char*> {
+  using Type = const char*;
+  static Piece make(const char* s) noexcept { return {.string = s}; }
+  [[gnu::cold]] static void write(Piece p, Message& out) { append_string(out, p.string); }
+};
+template <>
+struct PieceOf<double> {
+  using Type = double;
+  static Piece make(double number) noexcept { return {.real = number}; }
+  [[gnu::cold]] static void write(Piece p, Message& out) { append_real(out, p.real, false); }
+};
+template <>
+struct PieceOf<float> : PieceOf<double> {
+  using Type = float;
+  [[gnu::cold]] static void write(Piece p, Message& out) { append_real(out, p.real, true); }
+};
+template <>
+struct PieceOf<long long> {
+  using Type = long long;
+  static Piece make(long long number) noexcept { return {.whole = number}; }
+  [[gnu::cold]] static void write(Piece p, Message& out) { append_whole(out, "%lld", p.whole); }
+};
+template <>
+struct PieceOf<unsigned long long> {
+  using Type = unsigned long long;
+  static Piece make(unsigned long long number) noexcept { return {.natural = number}; }
+  [[gnu::cold]] static void write(Piece p, Message& out) { append_whole(out, "%llu", p.natural); }
+};
+template <std::size_t N>
+struct PieceOf<char[N]> : PieceOf<const char*> {};
+template <>
+struct PieceOf<char*> : PieceOf<const char*> {};
+template <class P>
+requires std::is_integral_v<P>
+struct PieceOf<P> : PieceOf<std::conditional_t<std::is_signed_v<P>, long long, unsigned long long>> {
 };
 
-[[gnu::noinline]] [[gnu::cold]] inline Message join(std::initializer_list<Piece> pieces) {
+template <class... P>
+inline constexpr PieceWriter piece_writers[] = {&PieceOf<P>::write..., nullptr};
+
+[[gnu::noinline]] [[gnu::cold]] inline void append_pieces(Message& out, const Piece* pieces,
+                                                          const PieceWriter* writers) {
+  for (; *writers != nullptr; ++writers, ++pieces) (*writers)(*pieces, out);
+}
+
+[[gnu::noinline]] inline std::string text_of(const Piece* pieces, const PieceWriter* writers) {
   Message out;
-  for (const Piece& p : pieces) p.append_to(out);
-  return out;
+  append_pieces(out, pieces, writers);
+  return std::string(out.data(), out.size());
 }
 
 /// Concatenates strings, numbers and anything with `str()`.
 template <class... P>
 std::string text(const P&... parts) {
-  const Message joined = join({Piece(parts)...});
-  return std::string(joined.data(), joined.size());
+  const Piece pieces[] = {PieceOf<P>::make(parts)...};
+  return text_of(pieces, piece_writers<typename PieceOf<P>::Type...>);
+}
+
+[[gnu::noinline]] [[gnu::cold]] inline Message message_of(std::string_view op, const Piece* pieces,
+                                                          const PieceWriter* writers) {
+  Message out;
+  append_string(out, op);
+  append_string(out, ": ");
+  append_pieces(out, pieces, writers);
+  out.push_back('\0');
+  return out;
 }
 
 template <class E>
-[[noreturn]] [[gnu::noinline]] [[gnu::cold]] void throw_joined(std::initializer_list<Piece> pieces) {
-  Message message = join(pieces);
-  message.push_back('\0');
-  throw E(message.data());
+[[noreturn]] [[gnu::noinline]] [[gnu::cold]] void throw_pieces(std::string_view op, const Piece* pieces,
+                                                               const PieceWriter* writers) {
+  throw E(message_of(op, pieces, writers).data());
 }
 
 }  // namespace detail
 
-/// Throws `E` with the message "op: parts...".
+/// Throws `E` with the message "op: parts...". Inlined, so that a message costs a program a list of its
+/// pieces where it is thrown, out of the way, and no function of its own.
 template <class E, class... P>
-[[noreturn]] [[gnu::noinline]] [[gnu::cold]] void fail(std::string_view op, const P&... parts) {
-  detail::throw_joined<E>({detail::Piece(op), detail::Piece(": "), detail::Piece(parts)...});
+[[noreturn]] [[gnu::always_inline]] inline void fail(std::string_view op, const P&... parts) {
+  const detail::Piece pieces[] = {detail::PieceOf<P>::make(parts)...};
+  detail::throw_pieces<E>(op, pieces, detail::piece_writers<typename detail::PieceOf<P>::Type...>);
 }
 
 }  // namespace wengert::inline WENGERT_ISA

@@ -232,21 +232,21 @@ class Generator {
       fail<ValueError>("fill_uniform", "bad interval; lo is ", lo, ", hi is ", hi,
                        "; expected finite lo < hi");
     const T width = hi - lo, last = std::nextafter(hi, lo);
-    fill<detail::words_of_uniform<T>>(n, [=](const std::uint32_t* w, std::size_t at, std::size_t count) {
+    fill_chunks<detail::words_of_uniform<T>>(p, n, [=](const std::uint32_t* w, T* to, std::size_t count) {
       for (std::size_t i = 0; i < count; ++i) {
         T y;
         if constexpr (std::same_as<T, float>)  // the product is exact in double
           y = static_cast<float>(double{lo} + double{width} * double{detail::unit<float>(w + i)});
         else
           y = std::fma(detail::unit<double>(w + 2 * i), width, lo);
-        p[at + i] = y < hi ? y : last;
+        to[i] = y < hi ? y : last;
       }
     });
   }
   /// n normal numbers of the given mean and standard deviation, two from each block.
   template <std::floating_point T>
   void fill_normal(T* p, std::size_t n, T mean, T std) {
-    fill<2>(n, [=](const std::uint32_t* w, std::size_t at, std::size_t count) {
+    fill_chunks<2>(p, n, [=](const std::uint32_t* w, T* to, std::size_t count) {
       double z[2 * detail::fill_blocks];
       for (std::size_t i = 0; i < detail::fill_blocks; ++i) {
         const auto [first, second] = detail::normal_pair(w + 4 * i);
@@ -254,7 +254,7 @@ class Generator {
         z[2 * i + 1] = second;
       }
       for (std::size_t i = 0; i < count; ++i)
-        p[at + i] = static_cast<T>(std::fma(z[i], double{std}, double{mean}));
+        to[i] = static_cast<T>(std::fma(z[i], double{std}, double{mean}));
     });
   }
   /// n bytes, each 1 with the given probability (to 2^-32) and else 0: dropout masks. Throws ValueError
@@ -263,8 +263,8 @@ class Generator {
     if (!(probability >= 0 && probability <= 1))
       fail<ValueError>("fill_bernoulli", "bad probability; got ", probability, "; expected 0..1");
     const auto bound = static_cast<std::uint64_t>(probability * 0x1p32);
-    fill<1>(n, [=](const std::uint32_t* w, std::size_t at, std::size_t count) {
-      for (std::size_t i = 0; i < count; ++i) p[at + i] = w[i] < bound;
+    fill_chunks<1>(p, n, [=](const std::uint32_t* w, Byte* to, std::size_t count) {
+      for (std::size_t i = 0; i < count; ++i) to[i] = w[i] < bound;
     });
   }
   /// Puts the elements in random order, each order equally likely (Fisher and Yates).
@@ -282,12 +282,20 @@ class Generator {
     for (std::size_t at = 0; at < n; at += chunk) {
       const std::size_t count = std::min(chunk, n - at);
       blocks(w, counter_ / 4);
-      if (count == chunk)
-        use(w.data(), at, chunk);
-      else
-        use(w.data(), at, count);
+      use(w.data(), at, count);
       counter_ += (words * count + 3) / 4 * 4;
     }
+  }
+  /// The same into an array: `make(words, to, elements)` makes the elements of a chunk, always as many, so
+  /// that its loops vectorise.
+  template <std::size_t words, class T, class F>
+  void fill_chunks(T* p, std::size_t n, F make) {
+    fill<words>(n, [=](const std::uint32_t* w, std::size_t at, std::size_t count) {
+      constexpr std::size_t chunk = 4 * detail::fill_blocks / words;
+      T last[chunk];
+      make(w, count == chunk ? p + at : last, chunk);
+      if (count != chunk) std::copy_n(last, count, p + at);
+    });
   }
 
  private:
@@ -303,14 +311,15 @@ class Generator {
   }
   std::uint32_t word() noexcept {
     const std::uint64_t block = counter_ / 4;
-    if (block != block_at_) {
-      block_ = philox({low(block), high(block), 0, 0}, key());
-      block_at_ = block;
-    }
+    if (block != block_at_) draw(block);
     return block_[counter_++ % 4];
   }
+  [[gnu::noinline]] void draw(std::uint64_t block) noexcept {
+    block_ = philox({low(block), high(block), 0, 0}, key());
+    block_at_ = block;
+  }
   // The words of consecutive blocks; round by round over all of them, so that the loops vectorise.
-  void blocks(detail::FillWords& w, std::uint64_t first) const noexcept {
+  [[gnu::noinline]] void blocks(detail::FillWords& w, std::uint64_t first) const noexcept {
     constexpr std::size_t n = detail::fill_blocks;
     std::uint32_t c[4][n];
     for (std::size_t i = 0; i < n; ++i) {

@@ -73,7 +73,7 @@ class Shape {
     out.push_back('(');
     for (int i = 0; i < rank_; ++i) {
       if (i != 0) out.append({", ", 2});
-      detail::Piece((*this)[i]).append_to(out);
+      detail::append_whole(out, "%lld", static_cast<long long>((*this)[i]));
     }
     out.push_back(')');
   }

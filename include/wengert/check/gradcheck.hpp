@@ -35,25 +35,27 @@ struct GradcheckReport {
 
 namespace detail {
 
-/// The part of gradcheck that does not depend on the type of f.
+/// The part of gradcheck that does not depend on the type of f. A template, though T is double, so that only
+/// programs that check gradients compile it.
+template <std::same_as<double> T>
 class Gradcheck {
  public:
-  using Tensors = std::span<const Tensor<double>>;
-  using Call = Tensor<double> (*)(void* f, Tensors x);
+  using Tensors = std::span<const Tensor<T>>;
+  using Call = Tensor<T> (*)(void* f, Tensors x);
 
   Gradcheck(Call call, void* f, Tensors x, const GradcheckOptions& options)
       : call_(call), f_(f), options_(options), random_(options.seed) {
-    for (const Tensor<double>& t : x) x_.push_back(t.packed_copy());
+    for (const Tensor<T>& t : x) x_.push_back(t.packed_copy());
   }
 
   GradcheckReport run() {
     const NestedTape nested;
     const EnableGrad enable;
     GradStore grads;
-    for (Tensor<double>& x : x_) x.requires_grad(true);
-    const Tensor<double> y = call_(f_, x_);
+    for (Tensor<T>& x : x_) x.requires_grad(true);
+    const Tensor<T> y = call_(f_, x_);
     if (!finite(y) || !repeats(y)) return report_;
-    dy_ = Tensor<double>(y.shape());
+    dy_ = Tensor<T>(y.shape());
     for (Index k = 0; k < dy_.size(); ++k) dy_.fresh_data()[k] = uniform();
     tracked_ = y.requires_grad();
     if (tracked_) backward(y, dy_, grads);
@@ -61,24 +63,24 @@ class Gradcheck {
     for (std::size_t i = 0; i < x_.size(); ++i) {
       const auto found = grads.find(x_[i]);
       reached_ = found.has_value();
-      const std::vector<double> dx =
-          found ? found->to_vector() : std::vector<double>(static_cast<std::size_t>(x_[i].size()), 0.0);
+      const std::vector<T> dx =
+          found ? found->to_vector() : std::vector<T>(static_cast<std::size_t>(x_[i].size()), 0.0);
       check(i, dx);
     }
     return report_;
   }
 
  private:
-  bool finite(const Tensor<double>& y) {
-    const std::vector<double> v = y.to_vector();
+  bool finite(const Tensor<T>& y) {
+    const std::vector<T> v = y.to_vector();
     for (std::size_t k = 0; k < v.size(); ++k)
       if (!std::isfinite(v[k]))
         return refuse("f(x) is not finite at element ", k, "; expected finite values");
     return true;
   }
-  bool repeats(const Tensor<double>& y) {
+  bool repeats(const Tensor<T>& y) {
     const NoGrad no_grad;
-    const Tensor<double> again = call_(f_, x_);
+    const Tensor<T> again = call_(f_, x_);
     if (again.shape() != y.shape() || again.to_vector() != y.to_vector())
       return refuse(
           "f gives another result when called again; expected a function of its arguments: make "
@@ -93,7 +95,7 @@ class Gradcheck {
     return false;
   }
 
-  void check(std::size_t i, const std::vector<double>& dx) {
+  void check(std::size_t i, const std::vector<T>& dx) {
     const Index n = x_[i].size();
     const bool all = n <= options_.every_coordinate;
     for (Index k = 0; k < n; k += all || n == 1 ? 1 : n - 1) {  // of a large input, the first and the last
@@ -108,7 +110,7 @@ class Gradcheck {
     }
   }
 
-  void compare(std::size_t i, const std::vector<double>& dx, const std::string& where) {
+  void compare(std::size_t i, const std::vector<T>& dx, const std::string& where) {
     double analytic = 0, norm = 0, step = options_.eps;
     for (const auto& [k, u] : direction_) {
       const double term = dx[static_cast<std::size_t>(k)] * u;
@@ -116,8 +118,8 @@ class Gradcheck {
       norm += term * term;
     }
     if (direction_.size() == 1) step *= std::max(1.0, std::abs(x_[i].data()[direction_[0].first]));
-    const Tensor<double> before = x_[i].packed_copy(), middle = call_(f_, x_);
-    const Tensor<double> right = moved(i, step), left = moved(i, -step);
+    const Tensor<T> before = x_[i].packed_copy(), middle = call_(f_, x_);
+    const Tensor<T> right = moved(i, step), left = moved(i, -step);
     x_[i].copy_from(before);
     const double after = slope(middle, right, step), fore = slope(left, middle, step);
     const double numeric = (after + fore) / 2;
@@ -141,17 +143,17 @@ class Gradcheck {
   }
 
   /// f where input i has moved by `step` along the direction; leaves the input moved.
-  Tensor<double> moved(std::size_t i, double step) {
-    const Tensor<double> start = x_[i].packed_copy();
+  Tensor<T> moved(std::size_t i, double step) {
+    const Tensor<T> start = x_[i].packed_copy();
     double* x = x_[i].mutable_data();
     for (const auto& [k, u] : direction_) x[k] += step * u;
-    Tensor<double> y = call_(f_, x_).packed_copy();
+    Tensor<T> y = call_(f_, x_).packed_copy();
     x_[i].copy_from(start);
     return y;
   }
   /// sum(dy * (b - a)) / step: differences first, so that a large sum does not swallow a small change.
-  double slope(const Tensor<double>& a, const Tensor<double>& b, double step) const {
-    const Tensor<double> pa = a.packed(), pb = b.packed();
+  double slope(const Tensor<T>& a, const Tensor<T>& b, double step) const {
+    const Tensor<T> pa = a.packed(), pb = b.packed();
     double sum = 0;
     for (Index k = 0; k < dy_.size(); ++k) sum += dy_.data()[k] * (pb.data()[k] - pa.data()[k]);
     return sum / step;
@@ -175,9 +177,9 @@ class Gradcheck {
   void* f_;
   GradcheckOptions options_;
   std::uint64_t random_;
-  std::vector<Tensor<double>> x_;
-  Tensor<double> dy_;
-  std::vector<std::pair<Index, double>> direction_;
+  std::vector<Tensor<T>> x_;
+  Tensor<T> dy_;
+  std::vector<std::pair<Index, T>> direction_;
   bool tracked_ = false, reached_ = false;
   GradcheckReport report_;
 };
@@ -192,7 +194,7 @@ GradcheckReport gradcheck(F&& f, std::span<const Tensor<double>> x, const Gradch
     return (*static_cast<Callable*>(callable))(inputs);
   };
   void* callable = const_cast<void*>(static_cast<const void*>(std::addressof(f)));
-  return detail::Gradcheck(call, callable, x, options).run();
+  return detail::Gradcheck<double>(call, callable, x, options).run();
 }
 
 /// Whether backward through `f` agrees with central differences of f:

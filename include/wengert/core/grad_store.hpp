@@ -91,6 +91,11 @@ class GradStore {
     const Entry* e = entry(leaf);
     return e == nullptr || e->reached != epoch_ ? nullptr : data<T>(*e);
   }
+  /// The same question, for tensors without elements too.
+  bool has_reached(const detail::LeafRef& leaf) const noexcept {
+    const Entry* e = entry(leaf);
+    return e != nullptr && e->reached == epoch_;
+  }
 
   /// Gives the leaf a slot; `settle` must follow before the slot is used. `apart` keeps it out of the flat
   /// array.

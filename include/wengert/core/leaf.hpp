@@ -54,16 +54,20 @@ class LeafRef {
     return *this;
   }
   ~LeafRef() {
-    if (leaf_ != nullptr && leaf_->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
+    if (leaf_ != nullptr) let_go();
   }
 
   template <class T>
   static LeafRef make(Index size) {
+    return make(size, sizeof(T), element_type<T>);
+  }
+  [[gnu::cold, gnu::noinline]] static LeafRef make(Index size, std::size_t bytes_each,
+                                                   const ElementType& type) {
     LeafRef ref;
     ref.leaf_ = new Leaf;
     ref.leaf_->size = size;
-    ref.leaf_->bytes = static_cast<std::size_t>(size) * sizeof(T);
-    ref.leaf_->type = &element_type<T>;
+    ref.leaf_->bytes = static_cast<std::size_t>(size) * bytes_each;
+    ref.leaf_->type = &type;
     LeafNumbers& numbers = LeafNumbers::instance();
     const std::lock_guard lock(numbers.mutex);
     if (numbers.idle.empty()) {
@@ -83,7 +87,8 @@ class LeafRef {
   friend bool operator==(const LeafRef&, const LeafRef&) noexcept = default;
 
  private:
-  [[gnu::noinline]] void destroy() noexcept {
+  [[gnu::noinline]] void let_go() noexcept {
+    if (leaf_->refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     {
       LeafNumbers& numbers = LeafNumbers::instance();
       const std::lock_guard lock(numbers.mutex);

@@ -255,8 +255,22 @@ class Recorder {
   explicit operator bool() const noexcept { return active_; }
 
   template <class Rule, Scalar U>
-  requires(!std::is_reference_v<Rule>) void record(Tensor<U>& y, Rule&& rule) const {
+  requires(!std::is_reference_v<Rule> && !std::is_invocable_v<Rule>) void record(Tensor<U>& y,
+                                                                                 Rule&& rule) const {
     if (active_) record_anyway(y, std::move(rule));
+  }
+
+  /// As above with a rule that `make()`, which is noexcept, returns: it is made where it stays.
+  template <class Make, Scalar U>
+  requires std::is_nothrow_invocable_v<Make>
+  void record(Tensor<U>& y, const Make& make) const {
+    static_assert(Field<U>);
+    if (!active_) return;
+    using Rule = std::invoke_result_t<Make>;
+    detail::check_rule<Rule>();
+    std::uint32_t slots[sizeof...(Ts)];
+    ::new (detail::append_record(detail::descriptor<Rule>, sizeof(Rule), operands_, slots, y.shape(),
+                                 sizeof(U), y.own_place())) Rule(make());
   }
 
   /// Also when no operand asks for a gradient: for operations that reach leaves of their own.

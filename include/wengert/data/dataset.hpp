@@ -12,6 +12,23 @@
 
 namespace wengert::inline WENGERT_ISA::data {
 
+namespace detail {
+
+/// The rows of `bytes` bytes at x that are numbered in `rows`, one after another at y.
+inline void copy_rows(const void* x, std::span<const Index> rows, void* y, Index bytes) {
+  constexpr Index grain_bytes = 64 * 1024;
+  const auto from = static_cast<const std::byte*>(x);
+  const auto to = static_cast<std::byte*>(y);
+  kernels::parallel_for(static_cast<Index>(rows.size()), std::max<Index>(1, grain_bytes / bytes),
+                        [=](Index begin, Index end) {
+                          for (Index i = begin; i < end; ++i)
+                            std::memcpy(to + i * bytes, from + rows[static_cast<std::size_t>(i)] * bytes,
+                                        static_cast<std::size_t>(bytes));
+                        });
+}
+
+}  // namespace detail
+
 /// Inputs x (N, ...) and targets y (N, ...), one row a sample.
 template <Scalar X, Scalar Y>
 struct Batch {
@@ -24,7 +41,7 @@ struct Batch {
 template <Scalar X, Scalar Y>
 class Dataset {
  public:
-  Dataset(const Tensor<X>& x, const Tensor<Y>& y) {
+  [[gnu::cold]] Dataset(const Tensor<X>& x, const Tensor<Y>& y) {
     if (x.rank() == 0 || y.rank() == 0 || x.dim(0) != y.dim(0))
       fail<ShapeError>("dataset", "numbers of samples differ; x is ", x.shape(), ", y is ", y.shape(),
                        "; expected one row a sample in both");
@@ -70,20 +87,8 @@ class Dataset {
     Tensor<T> out(shape);
     const Index width = rows.empty() ? 0 : out.size() / shape[0];
     if (width == 0) return out;
-    constexpr Index grain_bytes = 64 * 1024;
-    const Index grain = std::max<Index>(1, grain_bytes / (width * static_cast<Index>(sizeof(T))));
-    const T* const from = t.data();
-    T* const to = out.fresh_data();
-    parallel(rows, grain, [=](Index i, Index row) {
-      std::memcpy(to + i * width, from + row * width, static_cast<std::size_t>(width) * sizeof(T));
-    });
+    detail::copy_rows(t.data(), rows, out.fresh_data(), width * static_cast<Index>(sizeof(T)));
     return out;
-  }
-  template <class F>
-  static void parallel(std::span<const Index> rows, Index grain, F copy_row) {
-    kernels::parallel_for(static_cast<Index>(rows.size()), grain, [=](Index begin, Index end) {
-      for (Index i = begin; i < end; ++i) copy_row(i, rows[static_cast<std::size_t>(i)]);
-    });
   }
 
   Tensor<X> x_;

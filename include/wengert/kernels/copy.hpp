@@ -2,7 +2,8 @@
 // accumulating. Floor: kernels.
 #pragma once
 
-#include <cstring>
+#include <algorithm>
+#include <cstddef>
 
 #include <wengert/kernels/nd_loop.hpp>
 #include <wengert/kernels/parallel.hpp>
@@ -22,12 +23,17 @@ void fill(T* y, Index n, T value) {
 
 namespace detail {
 
+/// How the blocks of a copy lie in both operands: columns, and strides in elements.
+struct CopyStrides {
+  Index columns, x_row, x_column, y_row, y_column;
+};
+
 // Tiled, so that a transpose touches each cache line of both sides once while it is near.
 inline constexpr Index copy_tile_size = 16;
 
 /// A whole tile of a transpose: y[p * step + j] = or += x[j * row + p].
 template <bool Add, SimdScalar T>
-void transpose_tile(const T* x, Index row, T* y, Index step) {
+void transpose_tile(const T* x, Index row, T* y, Index step) noexcept {
   constexpr Index size = copy_tile_size;
   if constexpr (Add) {
     alignas(64) T turned[size * size];
@@ -40,73 +46,83 @@ void transpose_tile(const T* x, Index row, T* y, Index step) {
 }
 
 template <bool Add, class T>
-void copy_tile(const T* x, Index x_row, Index x_col, T* y, Index y_row, Index y_col, Index rows, Index cols) {
+void copy_tile(const T* x, T* y, Index rows, Index columns, const CopyStrides& s) noexcept {
   if constexpr (SimdScalar<T>) {
-    const bool whole = rows == copy_tile_size && cols == copy_tile_size;
-    if (whole && x_row == 1 && y_col == 1) return transpose_tile<Add>(x, x_col, y, y_row);
-    if (whole && x_col == 1 && y_row == 1) return transpose_tile<Add>(x, x_row, y, y_col);
+    const bool whole = rows == copy_tile_size && columns == copy_tile_size;
+    if (whole && s.x_row == 1 && s.y_column == 1) return transpose_tile<Add>(x, s.x_column, y, s.y_row);
+    if (whole && s.x_column == 1 && s.y_row == 1) return transpose_tile<Add>(x, s.x_row, y, s.y_column);
   }
   for (Index i = 0; i < rows; ++i)
-    for (Index j = 0; j < cols; ++j) {
-      T& to = y[i * y_row + j * y_col];
-      const T from = x[i * x_row + j * x_col];
+    for (Index j = 0; j < columns; ++j) {
+      T& to = y[i * s.y_row + j * s.y_column];
+      const T from = x[i * s.x_row + j * s.x_column];
       to = Add ? T(to + from) : from;
     }
 }
 
-/// `rows` rows of `n` elements at the offsets that it is called with, in square tiles.
+/// Copies, or adds when `Add`, `rows` rows: in square tiles where that transposes them, so that each cache
+/// line of both sides is touched once while it is near.
 template <bool Add, class T>
-struct CopyBlock {
-  static constexpr Index tile = copy_tile_size;
-  const T* x;
-  T* y;
-  Index x_row, x_col, y_row, y_col, rows, n;
-
-  void operator()(const std::array<Index, 2>& at) const noexcept {
-    const T* const from = x + at[0];
-    T* const to = y + at[1];
-    if (x_col == 1 && y_col == 1 && rows == 1) {
-      for (Index i = 0; i < n; ++i) to[i] = Add ? T(to[i] + from[i]) : from[i];
-      return;
-    }
-    const Index step = rows == 1 ? n : tile;
-    for (Index j = 0; j < n; j += step)
-      copy_tile<Add>(from + j * x_col, x_row, x_col, to + j * y_col, y_row, y_col, rows,
-                     std::min(step, n - j));
+void copy_rows(const void* from, void* to, Index rows, const CopyStrides& strides) noexcept {
+  const T* x = static_cast<const T*>(from);
+  T* y = static_cast<T*>(to);
+  const CopyStrides s = strides;
+  if (s.x_column == 1 && s.y_column == 1) {
+    for (Index i = 0; i < rows; ++i, x += s.x_row, y += s.y_row)
+      for (Index j = 0; j < s.columns; ++j) y[j] = Add ? T(y[j] + x[j]) : x[j];
+    return;
   }
-};
+  const Index step = rows == 1 ? s.columns : copy_tile_size;
+  for (Index j = 0; j < s.columns; j += step)
+    copy_tile<Add>(x + j * s.x_column, y + j * s.y_column, rows, std::min(step, s.columns - j), s);
+}
 
-template <bool Add, class T>
-void copy(const Shape& shape, const T* x, const Strides& x_strides, T* y, const Strides& y_strides) {
+using CopyRows = void (*)(const void* x, void* y, Index rows, const CopyStrides& strides) noexcept;
+
+/// The walk over blocks, which needs of the elements only their size. Compiled once.
+[[gnu::noinline]] inline void copy_blocks(const Shape& shape, const void* x, const Strides& x_strides,
+                                          void* y, const Strides& y_strides, Index bytes_each,
+                                          CopyRows copy_rows) {
   const NdLoop<2> loop(shape, {x_strides, y_strides});
   if (shape.size() == 0) return;
+  const auto copy_at = [=](Index x_at, Index y_at, Index rows, const CopyStrides& s) {
+    copy_rows(static_cast<const std::byte*>(x) + x_at * bytes_each,
+              static_cast<std::byte*>(y) + y_at * bytes_each, rows, s);
+  };
   const Index xs = loop.inner_stride[0], ys = loop.inner_stride[1], n = loop.inner;
-  constexpr Index tile = CopyBlock<Add, T>::tile;
   if (loop.rows == 1) {
     parallel_for(n, copy_grain, [=](Index begin, Index end) {
-      CopyBlock<Add, T>{x, y, 0, xs, 0, ys, 1, end - begin}({begin * xs, begin * ys});
+      copy_at(begin * xs, begin * ys, 1, {end - begin, 0, xs, 0, ys});
     });
     return;
   }
-  // The innermost outer axis and the inner axis form matrices; each is copied in bands of square tiles when
-  // that transposes it.
+  // The innermost outer axis and the inner axis form matrices; each is copied in bands of rows: of as many as
+  // a tile has when that transposes it.
   const bool transposes = (xs != 1 || ys != 1) && n >= 4;
   const auto last = static_cast<std::size_t>(loop.outer_rank - 1);
   const Index m = loop.dims[last], xr = loop.strides[0][last], yr = loop.strides[1][last];
-  const Index bands = transposes ? (m + tile - 1) / tile : 1, per_band = transposes ? tile * n : n;
-  parallel_for(transposes ? loop.rows / m * bands : loop.rows, std::max<Index>(1, copy_grain / per_band),
-               [=](Index begin, Index end) {
-                 if (!transposes) {
-                   loop.for_rows(begin, end, CopyBlock<Add, T>{x, y, 0, xs, 0, ys, 1, n});
-                   return;
-                 }
-                 for (Index b = begin; b < end; ++b) {
-                   const Index matrix = b / bands, i = b % bands * tile;
-                   loop.for_rows(
-                       matrix * m, matrix * m + 1,
-                       CopyBlock<Add, T>{x + i * xr, y + i * yr, xr, xs, yr, ys, std::min(tile, m - i), n});
-                 }
+  const Index band = std::min(m, transposes ? copy_tile_size : std::max<Index>(1, copy_grain / n));
+  const Index bands = (m + band - 1) / band;
+  NdLoop<2> matrices = loop;
+  matrices.outer_rank -= 1;
+  parallel_for(loop.rows / m * bands, std::max<Index>(1, copy_grain / (band * n)),
+               [=, &matrices](Index begin, Index end) {
+                 const CopyStrides strides{n, xr, xs, yr, ys};
+                 const Index first = begin / bands;
+                 Index i = begin - first * bands, left = end - begin;  // bands: the next, and how many
+                 matrices.for_rows(first, (end - 1) / bands + 1, [&](const std::array<Index, 2>& at) {
+                   for (; i < bands && left > 0; ++i, --left) {
+                     const Index row = i * band;
+                     copy_at(at[0] + row * xr, at[1] + row * yr, std::min(band, m - row), strides);
+                   }
+                   i = 0;
+                 });
                });
+}
+
+template <bool Add, class T>
+void copy(const Shape& shape, const T* x, const Strides& x_strides, T* y, const Strides& y_strides) {
+  copy_blocks(shape, x, x_strides, y, y_strides, Index{sizeof(T)}, &copy_rows<Add, T>);
 }
 
 }  // namespace detail

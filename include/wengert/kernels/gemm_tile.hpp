@@ -92,7 +92,7 @@ WENGERT_INLINE void finish_registers(Batch<T> (&acc)[R][V], Row row, const Epilo
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
-      for (int v = 0; v < V; ++v) acc[r][v] = xsimd::select(acc[r][v] < zero, zero, acc[r][v]);
+      for (int v = 0; v < V; ++v) acc[r][v] = xsimd::max(zero, acc[r][v]);  // the second where one is NaN
   }
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r)
@@ -157,16 +157,17 @@ void multiply_tile(Index k, const T* a, Index a_row, Index a_step, const T* b, I
 template <class T>
 using TileFunction = void (*)(Index, const T*, Index, Index, const T*, Index, T*, Index, const Epilogue<T>&);
 
-/// The tile function for `rows` x `vectors`.
+/// The tile function for `rows` >= 2 x `vectors`. Single rows are products with a vector, and rows that are
+/// shared out evenly leave none.
 template <class T>
 TileFunction<T> tile_function(Index rows, Index vectors) noexcept {
   constexpr int columns = Tile<T>::vectors;
   static constexpr auto table = []<std::size_t... I>(std::index_sequence<I...>) {
     return std::array<TileFunction<T>, sizeof...(I)>{
-        multiply_tile<T, int(I) / columns + 1, int(I) % columns + 1>...};
+        multiply_tile<T, int(I) / columns + 2, int(I) % columns + 1>...};
   }
-  (std::make_index_sequence<std::size_t(Tile<T>::rows * columns)>());
-  return table[static_cast<std::size_t>((rows - 1) * columns + vectors - 1)];
+  (std::make_index_sequence<std::size_t((Tile<T>::rows - 1) * columns)>());
+  return table[static_cast<std::size_t>((rows - 2) * columns + vectors - 1)];
 }
 
 }  // namespace detail

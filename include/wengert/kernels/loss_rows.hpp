@@ -46,7 +46,7 @@ WENGERT_INLINE T softmax_of_row(const T* x, Index n, RowSoftmax<T>* out) noexcep
 
 // sum of w_c * (log_s - (x_c - shift)): the loss of a target that spreads over all classes.
 template <Scalar T>
-WENGERT_INLINE T spread_loss(const T* x, Index n, T shift, T log_s, const T* weight) noexcept {
+[[gnu::noinline]] T spread_loss(const T* x, Index n, T shift, T log_s, const T* weight) noexcept {
   using V = Vec<T>;
   const V top = V::broadcast(shift), bottom = V::broadcast(log_s);
   return sum_vectors<4, T>(n, [=](Index i, Index k) WENGERT_INLINE_LAMBDA {
@@ -93,7 +93,7 @@ void cross_entropy_vjp(const ClassRows<T, I>& c, T smoothing, const RowSoftmax<T
     for (Index r = begin; r < end; ++r) {
       T* to = dx + r * c.classes;
       if (softmax[r].scale == T(0)) {
-        put_vectors(to, add, c.classes, [](Index, Index) { return V(T(0)); });
+        if (!add) std::fill(to, to + c.classes, T(0));
         continue;
       }
       const T* x = c.x + r * c.classes;

@@ -13,7 +13,8 @@
 namespace wengert::inline WENGERT_ISA::kernels {
 
 /// One parameter in a pass of `Update`: its memory, where it lies among all elements of the pass, and the
-/// numbers of its step.
+/// numbers of its step. Of the `states` arrays an update may have, the last is null where it is not used
+/// (`always` are).
 template <class Update>
 struct UpdateSegment {
   using T = typename Update::value_type;
@@ -42,25 +43,30 @@ template <class Update>
 void update_range(const UpdateSegment<Update>& s, Index begin, Index end) {
   using T = typename Update::value_type;
   using V = Vec<T>;
-  constexpr int states = Update::states;
+  constexpr std::size_t states = Update::states;
   const Update update = s.update;
   T* const value = s.value;
   const T* const gradient = s.gradient;
   const std::array<T*, states> state = s.state;
+  const bool all = Update::always == Update::states || state[states - 1] != nullptr;
+  const auto held = [all](std::size_t k) { return k < Update::always || all; };
   Index i = begin;
   for (; i + V::lanes <= end; i += V::lanes) {
-    V v[states > 0 ? states : 1];
-    for (int k = 0; k < states; ++k) v[k] = V::load(state[static_cast<std::size_t>(k)] + i);
+    V v[states + 1];
+    for (std::size_t k = 0; k < states; ++k)
+      if (held(k)) v[k] = V::load(state[k] + i);
     const V next = update(V::load(value + i), V::load(gradient + i), v);
-    for (int k = 0; k < states; ++k) without_denormals(v[k]).store(state[static_cast<std::size_t>(k)] + i);
+    for (std::size_t k = 0; k < states; ++k)
+      if (held(k)) without_denormals(v[k]).store(state[k] + i);
     next.store(value + i);
   }
   if (const Index n = end - i; n > 0) {
-    V v[states > 0 ? states : 1];
-    for (int k = 0; k < states; ++k) v[k] = V::load_partial(state[static_cast<std::size_t>(k)] + i, n);
+    V v[states + 1];
+    for (std::size_t k = 0; k < states; ++k)
+      if (held(k)) v[k] = V::load_partial(state[k] + i, n);
     const V next = update(V::load_partial(value + i, n), V::load_partial(gradient + i, n), v);
-    for (int k = 0; k < states; ++k)
-      without_denormals(v[k]).store_partial(state[static_cast<std::size_t>(k)] + i, n);
+    for (std::size_t k = 0; k < states; ++k)
+      if (held(k)) without_denormals(v[k]).store_partial(state[k] + i, n);
     next.store_partial(value + i, n);
   }
 }
@@ -86,7 +92,7 @@ void update_parameters(const UpdateSegment<Update>* segments, Index count, Index
 template <Scalar T>
 struct SgdUpdate {
   using value_type = T;
-  static constexpr int states = 0;
+  static constexpr std::size_t states = 0, always = 0;
   T lr, decay;
 
   WENGERT_INLINE Vec<T> operator()(Vec<T> p, Vec<T> g, Vec<T>*) const {
@@ -100,7 +106,7 @@ struct SgdUpdate {
 template <Scalar T>
 struct MomentumUpdate {
   using value_type = T;
-  static constexpr int states = 1;
+  static constexpr std::size_t states = 1, always = 1;
   T lr, decay, momentum, share;
   bool nesterov;
 
@@ -111,21 +117,22 @@ struct MomentumUpdate {
   }
 };
 
-/// Adam and AdamW. With m and v the running means of g and g^2, and v the largest v so far with `Amsgrad`:
+/// Adam and AdamW. With m and v the running means of g and g^2, and v the largest v so far with `amsgrad`:
 /// p = keep * p - step * m / (sqrt(v) * root + eps). `keep` and `l2` hold the weight decay of AdamW and Adam;
 /// `step` and `root` hold the bias corrections.
-template <Scalar T, bool Amsgrad>
+template <Scalar T>
 struct AdamUpdate {
   using value_type = T;
-  static constexpr int states = Amsgrad ? 3 : 2;
+  static constexpr std::size_t states = 3, always = 2;  // the third with `amsgrad` alone
   T beta1, one_minus_beta1, beta2, one_minus_beta2, eps, keep, l2, step, root;
+  bool amsgrad;
 
   WENGERT_INLINE Vec<T> operator()(Vec<T> p, Vec<T> g, Vec<T>* s) const {
     if (l2 != T(0)) g = fma(Vec<T>(l2), p, g);
     s[0] = fma(Vec<T>(one_minus_beta1), g, Vec<T>(beta1) * s[0]);
     s[1] = fma(Vec<T>(one_minus_beta2) * g, g, Vec<T>(beta2) * s[1]);
     Vec<T> v = s[1];
-    if constexpr (Amsgrad) v = s[2] = max(s[2], s[1]);
+    if (amsgrad) v = s[2] = max(s[2], s[1]);
     const Vec<T> denominator = fma(sqrt(v), Vec<T>(root), Vec<T>(eps));
     return Vec<T>(keep) * p - Vec<T>(step) * s[0] / denominator;
   }

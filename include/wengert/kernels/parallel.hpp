@@ -11,13 +11,10 @@
 #include <exception>
 #include <memory>
 #include <mutex>
-#include <thread>
+#include <pthread.h>
 #include <type_traits>
-#include <utility>
-
-#if defined(__unix__)
 #include <unistd.h>
-#endif
+#include <utility>
 
 #include <wengert/base/error.hpp>
 #include <wengert/base/list.hpp>
@@ -45,8 +42,8 @@ inline void cpu_pause() noexcept {
 inline constinit thread_local bool inside_parallel = false;
 
 inline int hardware_threads() noexcept {
-  const unsigned n = std::thread::hardware_concurrency();
-  return n == 0 ? 1 : n > unsigned{max_threads} ? max_threads : static_cast<int>(n);
+  const long n = ::sysconf(_SC_NPROCESSORS_ONLN);
+  return n < 1 ? 1 : n > max_threads ? max_threads : static_cast<int>(n);
 }
 
 /// The number in `text`, or the hardware's when it is missing or not a whole number from 1 to `max_threads`.
@@ -136,6 +133,22 @@ class ThreadPool {
     }
   }
 
+  /// A thread and what it begins with. Not std::thread, whose headers and functions would be a fortieth of a
+  /// program's compile time.
+  struct Worker {
+    ThreadPool* pool;
+    int id;
+    std::uint32_t gate;
+    int pauses;
+    ::pthread_t thread;
+  };
+
+  static void* start(void* worker) noexcept {
+    const Worker w = *static_cast<const Worker*>(worker);
+    w.pool->work(w.id, w.gate, w.pauses);
+    return nullptr;
+  }
+
   void work(int id, std::uint32_t gate, int pauses) noexcept {
     inside_parallel = true;
     for (;;) {
@@ -159,7 +172,7 @@ class ThreadPool {
   }
 
   /// By the owner of `busy_`, with the gate closed.
-  void resize(int workers) {
+  [[gnu::cold, gnu::noinline]] void resize(int workers) {
     const std::lock_guard lock(threads_mutex_);
     if (closed_) return;
     end_workers(workers);
@@ -171,16 +184,14 @@ class ThreadPool {
     workers_ = workers;
     const std::uint32_t gate = gate_.load(std::memory_order_relaxed);
     while (static_cast<int>(threads_.size()) < workers) {
-      const int id = static_cast<int>(threads_.size());
-      try {
-        threads_.push_back(new std::thread([this, id, gate, pauses] { work(id, gate, pauses); }));
-      } catch (const std::exception&) {
-        break;  // the system refuses more threads: go on with those there are
+      auto* const worker = new Worker{this, static_cast<int>(threads_.size()), gate, pauses, {}};
+      if (::pthread_create(&worker->thread, nullptr, &start, worker) != 0) {
+        delete worker;  // the system refuses more threads: go on with those there are
+        break;
       }
+      threads_.push_back(worker);
     }
-#if defined(__unix__)
     process_ = ::getpid();
-#endif
   }
 
   void end_workers(int keep) {
@@ -189,19 +200,15 @@ class ThreadPool {
     gate_.fetch_add(one_epoch, std::memory_order_acq_rel);
     gate_.notify_all();
     while (static_cast<int>(threads_.size()) > keep) {
-#if defined(__unix__)
+      Worker* const last = threads_.back();
+      threads_.pop_back();
       // After a fork the child has no such threads to wait for.
       const bool forked = process_ != ::getpid();
-#else
-      const bool forked = false;
-#endif
-      std::thread* const last = threads_.back();
-      if (forked || last->get_id() == std::this_thread::get_id())  // a body called std::exit
-        last->detach();
+      if (forked || ::pthread_equal(last->thread, ::pthread_self()) != 0)  // a body called std::exit
+        ::pthread_detach(last->thread);
       else
-        last->join();
+        ::pthread_join(last->thread, nullptr);
       delete last;
-      threads_.pop_back();
     }
   }
 
@@ -227,11 +234,9 @@ class ThreadPool {
   Index error_block_ = 0;
 
   std::mutex threads_mutex_;
-  wengert::detail::List<std::thread*> threads_;
+  wengert::detail::List<Worker*> threads_;
   bool closed_ = false;
-#if defined(__unix__)
   ::pid_t process_ = 0;
-#endif
 };
 
 }  // namespace kernels::detail

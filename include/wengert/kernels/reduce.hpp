@@ -159,21 +159,17 @@ WENGERT_INLINE T fold_span(const T* x, Index n, F f = {}) noexcept {
 /// y[o] = the fold of map(x[o, :]) over rows of n elements.
 template <class Op, int unroll = 8, Scalar T, class Map = Same>
 void fold_rows(const T* x, Index outer, Index n, T* y, Map map = {}) {
-  if (n <= fold_block) {
-    parallel_for(outer, fold_grain / std::max<Index>(n, 1), [=](Index begin, Index end) {
-      for (Index o = begin; o < end; ++o) y[o] = fold_span<Op, unroll>(x + o * n, n, map.row(o));
-    });
-    return;
-  }
-  const Index blocks = (n - 1) / fold_block + 1;
-  const Scratch<T> partial(outer * blocks);
-  T* part = partial.data();
-  parallel_for(outer * blocks, fold_grain / fold_block, [=](Index begin, Index end) {
+  const Index blocks = n <= fold_block ? 1 : (n - 1) / fold_block + 1;
+  const Scratch<T> partial(blocks == 1 ? 0 : outer * blocks);
+  T* const part = blocks == 1 ? y : partial.data();
+  const Index grain = fold_grain / std::clamp<Index>(n, 1, fold_block);
+  parallel_for(outer * blocks, grain, [=](Index begin, Index end) {
     for (Index j = begin; j < end; ++j) {
-      const Index o = j / blocks, from = j % blocks * fold_block;
+      const Index o = blocks == 1 ? j : j / blocks, from = (j - o * blocks) * fold_block;
       part[j] = fold_span<Op, unroll>(x + o * n + from, std::min(fold_block, n - from), map.row(o));
     }
   });
+  if (blocks == 1) return;
   for (Index o = 0; o < outer; ++o) y[o] = Op::total(part + o * blocks, blocks);
 }
 

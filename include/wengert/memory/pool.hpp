@@ -120,7 +120,7 @@ class Pool {
   }
 
   /// Returns every cached block to the system.
-  void trim() noexcept {
+  [[gnu::cold, gnu::noinline]] void trim() noexcept {
     collect_remote();
     for (Block*& head : free_) {
       while (head != nullptr) {
@@ -140,7 +140,7 @@ class Pool {
   Pool* next_idle = nullptr;
 
  private:
-  void collect_remote() noexcept {
+  [[gnu::noinline]] void collect_remote() noexcept {
     Block* list = nullptr;
     {
       const std::lock_guard lock(mutex_);
@@ -159,7 +159,7 @@ class Pool {
     return bytes >= 2 * huge_page_bytes ? huge_page_bytes : block_alignment;
   }
 
-  Block* from_system(std::uint32_t k) {
+  [[gnu::cold, gnu::noinline]] Block* from_system(std::uint32_t k) {
     const std::size_t bytes = SizeClass::bytes(k) + sizeof(Block);
     void* p = ::operator new (bytes, std::align_val_t{alignment(bytes)});
 #if defined(__linux__)
@@ -196,7 +196,7 @@ struct IdlePools {
     static IdlePools* pools = new IdlePools;
     return *pools;
   }
-  Pool* take() {
+  [[gnu::cold]] Pool* take() {
     {
       const std::lock_guard lock(mutex);
       if (Pool* p = head) {
@@ -206,7 +206,7 @@ struct IdlePools {
     }
     return new Pool;
   }
-  void put(Pool* p) noexcept {
+  [[gnu::cold]] void put(Pool* p) noexcept {
     p->trim();
     const std::lock_guard lock(mutex);
     p->next_idle = head;

@@ -19,7 +19,7 @@ struct LinearOptions {
 template <Field T>
 class Linear : public Module<Linear<T>, T> {
  public:
-  Linear(Index in, Index out, Generator& generator, LinearOptions options = {})
+  [[gnu::cold]] Linear(Index in, Index out, Generator& generator, LinearOptions options = {})
       : weight(Tensor<T>({out, in})) {
     init::kaiming_uniform(weight, generator, {.slope = std::sqrt(5.0)});
     if (!options.bias) return;

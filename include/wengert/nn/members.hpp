@@ -25,6 +25,9 @@ constexpr std::string_view type_name() {
 }
 
 template <class M>
+inline constexpr std::string_view type_name_of = type_name<M>();
+
+template <class M>
 concept ModuleType = std::is_base_of_v<ModuleBase, M>;
 
 template <class M>
@@ -217,7 +220,7 @@ class Members : public detail::MembersBase {
         requires { m.members(*this); },
         "a module needs a public function that lists its members, each with a name: "
         "void members(auto& list) { list(\"hidden\", hidden, \"out\", out); }");
-    const std::size_t outer = begin_module(&m, detail::type_name<M>(), &m);
+    const std::size_t outer = begin_module(&m, detail::type_name_of<M>, &m);
     m.members(*this);
     end_module(outer, &m, &m + 1);
   }

@@ -47,7 +47,7 @@ class Module : public ModuleBase {
  public:
   using value_type = T;
 
-  Module() : ModuleBase(detail::type_name<Derived>()) {}
+  Module() : ModuleBase(detail::type_name_of<Derived>) {}
 
   /// The parameters that ask for a gradient, in the order of the lists: handles, for an optimizer. Frozen
   /// ones (requires_grad(false)) are left out.

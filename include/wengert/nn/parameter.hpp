@@ -83,7 +83,7 @@ class OwnedTensor : public Tensor<T>, public detail::Listed {
 
   OwnedTensor() : Listed(type()) {}
   /// Takes over the elements of `values`, or copies them when somebody else holds them too or they have gaps.
-  explicit OwnedTensor(Tensor<T> values) : Tensor<T>(own(std::move(values))), Listed(type()) {
+  [[gnu::cold]] explicit OwnedTensor(Tensor<T> values) : Tensor<T>(own(std::move(values))), Listed(type()) {
     if (is_parameter) this->requires_grad(true);
   }
   OwnedTensor(const OwnedTensor& other) : Tensor<T>(other.packed_copy()), Listed(other) {
@@ -91,6 +91,7 @@ class OwnedTensor : public Tensor<T>, public detail::Listed {
   }
   OwnedTensor(OwnedTensor&& other) noexcept
       : Tensor<T>(std::exchange(static_cast<Tensor<T>&>(other), Tensor<T>())), Listed(std::move(other)) {}
+  [[gnu::noinline]] ~OwnedTensor() = default;
   OwnedTensor& operator=(const OwnedTensor& other) {
     if (this == &other) return *this;
     if (this->shape() == other.shape()) {

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <array>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include <wengert/base/list.hpp>
 #include <wengert/core/tensor.hpp>
 
 namespace wengert::inline WENGERT_ISA::nn::detail {
@@ -13,11 +13,18 @@ namespace wengert::inline WENGERT_ISA::nn::detail {
 /// The shapes that modules put out while a summary runs, by module; the last call of each counts.
 class OutputShapes {
  public:
-  void note(const void* module, const Shape& shape) { shapes_.emplace_back(module, shape); }
-  std::optional<Shape> of(const void* module) const {
-    for (auto it = shapes_.rbegin(); it != shapes_.rend(); ++it)
-      if (it->first == module) return it->second;
-    return std::nullopt;
+  [[gnu::cold, gnu::noinline]] void note(const void* module, const Shape& shape) {
+    for (One& one : shapes_)
+      if (one.module == module) {
+        one.shape = shape;
+        return;
+      }
+    shapes_.push_back({module, shape});
+  }
+  const Shape* of(const void* module) const noexcept {
+    for (const One& one : shapes_)
+      if (one.module == module) return &one.shape;
+    return nullptr;
   }
 
   /// While alive, this thread's modules note their outputs in `shapes`.
@@ -33,7 +40,11 @@ class OutputShapes {
   };
 
  private:
-  std::vector<std::pair<const void*, Shape>> shapes_;
+  struct One {
+    const void* module;
+    Shape shape;
+  };
+  wengert::detail::List<One> shapes_;
 };
 
 inline constinit thread_local OutputShapes* output_shapes = nullptr;
@@ -60,18 +71,25 @@ class EvaluateAll {
 
  private:
   const Members& members_;
-  std::vector<bool> trained_;
+  wengert::detail::List<bool> trained_;
 };
 
 /// 1234567 as "1,234,567".
 inline std::string grouped(Index n) {
-  std::string s = std::to_string(n);
-  for (std::size_t i = s.size(); i > 3;) s.insert(i -= 3, 1, ',');
-  return s;
+  char text[32];
+  char* const end = text + sizeof text;
+  char* first = end;
+  for (int digits = 1;; ++digits) {
+    *--first = static_cast<char>('0' + n % 10);
+    if ((n /= 10) == 0) break;
+    if (digits % 3 == 0) *--first = ',';
+  }
+  return std::string(first, static_cast<std::size_t>(end - first));
 }
 
 /// Columns padded to their widest entry, two spaces apart; the last one to the right.
-inline std::string aligned(const std::vector<std::array<std::string, 4>>& rows) {
+template <class Rows>
+std::string aligned(const Rows& rows) {
   std::array<std::size_t, 4> width{};
   for (const auto& row : rows)
     for (std::size_t c = 0; c < 4; ++c) width[c] = std::max(width[c], row[c].size());
@@ -96,7 +114,7 @@ std::string summary_text(const Members& members, const OutputShapes& shapes) {
   }
   const auto row = [&](std::size_t i, std::string name, Index parameters) {
     const auto& m = members.modules[i];
-    const std::optional<Shape> shape = shapes.of(m.module);
+    const Shape* const shape = shapes.of(m.module);
     rows.push_back({std::move(name), std::string(m.type), shape ? shape->str() : "-", grouped(parameters)});
   };
   for (std::size_t i = 1; i < members.modules.size(); ++i)

@@ -44,8 +44,8 @@ Tensor<T> randint(const Shape& shape, Generator& generator, std::type_identity_t
   Tensor<T> y(shape);
   T* const p = y.fresh_data();
   const std::uint64_t first = static_cast<std::uint64_t>(lo), range = static_cast<std::uint64_t>(hi) - first;
-  generator.fill<2>(
-      static_cast<std::size_t>(y.size()), [=](const std::uint32_t* w, std::size_t at, std::size_t count) {
+  generator.fill_chunks<2>(
+      p, static_cast<std::size_t>(y.size()), [=](const std::uint32_t* w, T* to, std::size_t count) {
         for (std::size_t i = 0; i < count; ++i) {
           // The upper half of a 64-bit fraction times the range.
           const std::uint64_t high = w[2 * i + 1], low = w[2 * i], range_high = range >> 32,
@@ -53,7 +53,7 @@ Tensor<T> randint(const Shape& shape, Generator& generator, std::type_identity_t
           const std::uint64_t middle = high * range_low + (low * range_low >> 32), across = low * range_high;
           const std::uint64_t carry = ((middle & 0xFFFFFFFFu) + (across & 0xFFFFFFFFu)) >> 32;
           const std::uint64_t k = high * range_high + (middle >> 32) + (across >> 32) + carry;
-          p[at + i] = static_cast<T>(first + k);
+          to[i] = static_cast<T>(first + k);
         }
       });
   return y;

@@ -71,23 +71,23 @@ Tensor<T> linear(const Tensor<T>& x, const Tensor<T>& w, const Tensor<T>* b, boo
   shape[x.rank() - 1] = w.shape()[0];
   checked_size(op, shape, sizeof(T));
   const Tensor<T> absent;
-  const Recorder rec(op, x, w, b != nullptr ? *b : absent);
+  const Tensor<T>& given = b != nullptr ? *b : absent;
+  const Recorder rec(op, x, w, given);
   const FoldedRows<T> xr = linear_rows(x);
-  const Tensor<T> bias = b != nullptr ? b->packed() : absent;
+  const Tensor<T> bias = given.packed();
   Tensor<T> y(shape);
   const Index out = w.shape()[0];
   kernels::gemm<T>(xr.rows(), out, xr.width(), {xr.data(), xr.row_stride(), xr.column_stride()},
                    {w.data(), w.strides()[1], w.strides()[0]}, y.fresh_data(), out, false, bias.data(),
                    relu ? kernels::Activation::relu : kernels::Activation::none);
-  if (rec) {
-    LinearRule<T> rule{save_if(w.requires_grad(), x), save_if(x.requires_grad(), w), {}};
-    if (relu) {
-      rule.y = save(y);
-      rec.record(y, LinearReluRule<T>{std::move(rule)});
-    } else {
-      rec.record(y, std::move(rule));
-    }
-  }
+  const auto rule = [&]() noexcept {
+    return LinearRule<T>{save_if(w.requires_grad(), x), save_if(x.requires_grad(), w),
+                         relu ? save(y) : Saved<T>()};
+  };
+  if (relu)
+    rec.record(y, [&]() noexcept { return LinearReluRule<T>{rule()}; });
+  else
+    rec.record(y, rule);
   return y;
 }
 

@@ -196,10 +196,16 @@ Tensor<T> cross_entropy(const Tensor<T>& x, const Tensor<I>& targets,
   T scale;
   const T total = options.reduction == Reduction::mean ? c.total_weight() : T(1);
   Tensor<T> y = detail::join_rows(losses, options.reduction, total, scale);
-  if (rec)
-    rec.record(y,
-               detail::CrossEntropyRule<T, I>{save(x), save(w), save(ts), save(softmax), options.ignore_index,
-                                              smoothing, scale, options.reduction == Reduction::none});
+  rec.record(y, [&]() noexcept {
+    return detail::CrossEntropyRule<T, I>{save(x),
+                                          save(w),
+                                          save(ts),
+                                          save(softmax),
+                                          options.ignore_index,
+                                          smoothing,
+                                          scale,
+                                          options.reduction == Reduction::none};
+  });
   return y;
 }
 

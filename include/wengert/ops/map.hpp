@@ -164,8 +164,10 @@ struct MapRule {
     std::string_view op, const std::string_view* names, std::initializer_list<const Shape*> shapes) {
   Message operands;
   for (const Shape* s : shapes) {
-    for (const Piece& p : {Piece(operands.empty() ? "" : ", "), Piece(*names++), Piece(" is "), Piece(*s)})
-      p.append_to(operands);
+    if (!operands.empty()) append_string(operands, ", ");
+    append_string(operands, *names++);
+    append_string(operands, " is ");
+    s->append_to(operands);
   }
   fail<ShapeError>(op, "shapes do not broadcast; ", std::string_view(operands.data(), operands.size()),
                    "; expected equal dimensions or 1, aligned at the back");

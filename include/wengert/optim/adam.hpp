@@ -44,8 +44,8 @@ struct AdamRule {
   }
 
   /// The bias corrections are taken in double, as libtorch does.
-  template <class T, bool Amsgrad>
-  static kernels::AdamUpdate<T, Amsgrad> numbers(const Options& o, Index step) {
+  template <class T>
+  static kernels::AdamUpdate<T> numbers(const Options& o, Index step) {
     const double t = static_cast<double>(step);
     const double correction1 = 1 - std::pow(o.betas[0], t), correction2 = 1 - std::pow(o.betas[1], t);
     const double keep = decoupled ? 1 - o.lr * o.weight_decay : 1;
@@ -57,7 +57,8 @@ struct AdamRule {
             static_cast<T>(keep),
             static_cast<T>(decoupled ? 0.0 : o.weight_decay),
             static_cast<T>(o.lr / correction1),
-            static_cast<T>(1 / std::sqrt(correction2))};
+            static_cast<T>(1 / std::sqrt(correction2)),
+            o.amsgrad};
   }
 };
 
@@ -69,16 +70,9 @@ class AdamFamily : public Optimizer<T, AdamRule<O>> {
 
   /// Updates every parameter that `grads` has reached, in place. Allocates nothing.
   void step(const GradStore& grads) {
-    run<false>(grads);
-    run<true>(grads);
-  }
-
- private:
-  template <bool Amsgrad>
-  void run(const GradStore& grads) {
-    this->template pass<kernels::AdamUpdate<T, Amsgrad>>(
-        grads, [](const O& o) { return o.amsgrad == Amsgrad; },
-        [](const O& o, Index step) { return AdamRule<O>::template numbers<T, Amsgrad>(o, step); });
+    this->template pass<kernels::AdamUpdate<T>>(
+        grads, [](const O&) { return true; },
+        [](const O& o, Index step) { return AdamRule<O>::template numbers<T>(o, step); });
   }
 };
 

@@ -117,12 +117,13 @@ class Optimizer {
       const Options& options = options_[e.group];
       if (!takes(options)) continue;
       const T* const gradient = grads.template reached<T>(p.place().leaf());
-      if (gradient == nullptr && (p.size() != 0 || !grads.find(p))) continue;
+      if (gradient == nullptr && (p.size() != 0 || !grads.has_reached(p.place().leaf()))) continue;
       ++e.steps;
       if (p.size() == 0) continue;
       kernels::UpdateSegment<Update>& s = segments[count++];
       s = {p.mutable_data(), gradient, {}, total, numbers(options, e.steps)};
-      for (std::size_t k = 0; k < s.state.size(); ++k) s.state[k] = state_[k].fresh_data() + e.offset[k];
+      for (std::size_t k = 0; k < Update::states && k < e.names.size(); ++k)
+        s.state[k] = state_[k].fresh_data() + e.offset[k];
       total += p.size();
     }
     kernels::update_parameters(segments.data(), count, total);
@@ -180,13 +181,14 @@ struct OneGroup {
 };
 
 /// Throws ValueError unless `value` is finite and at least 0.
-inline void check_not_negative(std::string_view op, const char* name, double value) {
+[[gnu::cold, gnu::noinline]] inline void check_not_negative(std::string_view op, const char* name,
+                                                            double value) {
   if (!(value >= 0) || !std::isfinite(value))
     fail<ValueError>(op, "bad ", name, "; got ", value, "; expected a finite number >= 0");
 }
 
 /// Throws ValueError unless 0 <= value < 1.
-inline void check_fraction(std::string_view op, const char* name, double value) {
+[[gnu::cold, gnu::noinline]] inline void check_fraction(std::string_view op, const char* name, double value) {
   if (!(value >= 0 && value < 1))
     fail<ValueError>(op, "bad ", name, "; got ", value, "; expected 0 <= ", name, " < 1");
 }
