@@ -45,6 +45,10 @@ endif()
 add_library(kernel_instances STATIC EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/tests/support/kernel_instances.cpp")
 target_compile_definitions(kernel_instances PUBLIC WENGERT_EXTERN_KERNELS)
 target_link_libraries(kernel_instances PUBLIC wengert_development)
+# clang's checks of addresses as calls: inline they double the compile time of unrolled tiles.
+if(WENGERT_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  target_compile_options(kernel_instances PRIVATE "SHELL:-mllvm -asan-instrumentation-with-call-threshold=50")
+endif()
 
 # wengert_quick(TARGET): what need not be fast is compiled at -O1, which takes half as long as -O3.
 function(wengert_quick target)
