@@ -12,6 +12,8 @@
 #include <wengert/models/resnet.hpp>
 #include <wengert/wengert.hpp>
 
+#include "common/options.hpp"
+
 namespace wg = wengert;
 
 namespace {
@@ -91,14 +93,18 @@ int main(int argc, char** argv) {
   app.add_option("--threads", threads, "threads; the result does not depend on it")
       ->check(CLI::Range(1, 1024).description(""))
       ->capture_default_str();
-  app.add_option("--seed", seed, "of weights and image")->capture_default_str();
+  app.add_option("--seed", seed, "of weights and image")
+      ->check(example::RunOptions::no_minus())
+      ->capture_default_str();
   app.add_flag("--exact", exact, "only the most accurate algorithms of convolution");
   CLI11_PARSE(app, argc, argv);
   try {
     wg::set_num_threads(threads);
     wg::set_exact_convolutions(exact);
     run(side, seed);
-    return 0;
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
+    std::fputs("resnet18_gradient: cannot write to the standard output\n", stderr);
+    return 1;
   } catch (const std::exception& e) {
     std::fprintf(stderr, "resnet18_gradient: %s\n", e.what());
     return 1;

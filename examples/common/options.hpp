@@ -52,6 +52,15 @@ struct RunOptions {
         "");
   }
 
+  /// A number without a minus, which an unsigned number would take for a huge one.
+  static CLI::Validator no_minus() {
+    return CLI::Validator(
+        [](std::string& text) -> std::string {
+          return text.starts_with('-') ? "got " + text + ", expected a whole number from 0" : std::string();
+        },
+        "");
+  }
+
  private:
   static CLI::Validator from_one_to(std::int64_t last) {
     return CLI::Range(std::int64_t{1}, last).description("");
@@ -62,13 +71,6 @@ struct RunOptions {
           double value = 0;
           if (CLI::detail::lexical_cast(text, value) && std::isfinite(value) && value > 0) return {};
           return "got " + text + ", expected a finite number above 0, such as 0.001";
-        },
-        "");
-  }
-  static CLI::Validator no_minus() {  // which an unsigned number would take for a huge one
-    return CLI::Validator(
-        [](std::string& text) -> std::string {
-          return text.starts_with('-') ? "got " + text + ", expected a whole number from 0" : std::string();
         },
         "");
   }

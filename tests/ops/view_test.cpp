@@ -121,6 +121,17 @@ TEST(Slice, EndsWherePythonEnds) {
                "slice: axis 0 is out of range; rank is 0; expected no axis");
 }
 
+// Steps from a null pointer are undefined, which sanitizers tell.
+TEST(Slice, OfNothingGivesNothingBack) {
+  for (const Index step : {1, 2}) {
+    auto x = empty({0, 6, 4});
+    x.requires_grad(true);
+    GradStore grads;
+    backward(slice(x, 1, 2, 5, step), empty({0, step == 1 ? 3 : 2, 4}), grads);
+    EXPECT_EQ(grads[x].shape(), Shape({0, 6, 4}));
+  }
+}
+
 TEST(Select, RefusesIndicesOutOfRange) {
   EXPECT_ERROR(select(counting({3, 4}), 0, 5), IndexError,
                "select: index 5 is out of range; x is (3, 4), axis 0; expected -3..2");

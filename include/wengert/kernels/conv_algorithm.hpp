@@ -53,8 +53,8 @@ constexpr double winograd_cost(const ConvShape& s, double rows, double columns, 
 /// - for 3 x 3 taps with stride 1, whichever of direct, Winograd F(2 x 2) and F(4 x 4) has the lowest cost by
 ///   `winograd_cost`; F(4 x 4) not when `exact`;
 /// - else direct.
-/// Errors, relative to the largest result, forward and back to the input, of float layers with 64 .. 512
-/// channels: direct and F(2 x 2) below 1e-6, F(4 x 4) below 1e-5.
+/// Errors, relative to the largest result, in all three passes of float layers with 64 .. 512 channels:
+/// direct and F(2 x 2) below 1e-6, F(4 x 4) below 1e-5.
 template <Scalar T>
 constexpr ConvAlgorithm conv_algorithm(const ConvShape& s, ConvPass pass, bool exact = false) noexcept {
   if (s.group_in() == 1 && s.group_out() == 1) return ConvAlgorithm::depthwise;
@@ -84,9 +84,9 @@ constexpr ConvAlgorithm conv_algorithm(const ConvShape& s, ConvPass pass, bool e
 
 namespace wengert::inline WENGERT_ISA {
 
-/// Whether convolutions recorded from here on leave out Winograd F(4 x 4), whose error is about ten times
-/// that of the other algorithms. Off from the beginning; of the process, so that models need not pass it on.
-/// The passes back of a convolution follow what held when it was recorded.
+/// Whether convolutions recorded from here on leave out Winograd F(4 x 4), whose error is four to ten
+/// times that of the other algorithms. Off from the beginning; of the process, so that models need not pass
+/// it on. The passes back of a convolution follow what held when it was recorded.
 inline void set_exact_convolutions(bool exact) noexcept {
   kernels::detail::exact_convolutions_flag().store(exact, std::memory_order_relaxed);
 }

@@ -111,6 +111,7 @@ template <class T>
 void scatter_slice(const T* dy, const Slice& s, T* dx, bool add) {
   const Shape shape{s.outer, s.count, s.inner};
   const Strides strides{s.axis * s.inner, s.step * s.inner, 1};
+  if (s.outer * s.axis * s.inner == 0) return;  // dx may be null, which no step leads from
   T* const first = dx + s.begin * s.inner;
   if (add) {
     copy_add(shape, dy, contiguous_strides(shape), first, strides);
