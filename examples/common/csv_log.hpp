@@ -21,22 +21,17 @@ class CsvLog {
       return;
     }
     row(header);
-    flush();
   }
   CsvLog(const CsvLog&) = delete;
   CsvLog& operator=(const CsvLog&) = delete;
   ~CsvLog() { close(); }
 
+  /// Hands the row to the system at once: it survives a program that is killed.
   void row(const std::string& cells) {
-    if (file_ != nullptr && std::fprintf(file_, "%s\n", cells.c_str()) < 0) give_up();
-  }
-  /// Hands all rows to the system: what is flushed survives the program.
-  void flush() {
-    if (file_ != nullptr && std::fflush(file_) != 0) give_up();
+    if (file_ == nullptr) return;
+    if (std::fprintf(file_, "%s\n", cells.c_str()) < 0 || std::fflush(file_) != 0) give_up();
   }
   void close() {
-    if (file_ == nullptr) return;
-    flush();
     if (file_ != nullptr && std::fclose(std::exchange(file_, nullptr)) != 0) note_fault();
   }
 

@@ -87,7 +87,6 @@ class TrainingLog {
                   stopped() ? " (cut short)" : "", mean(epoch_sum_, epoch_count_), test.loss,
                   100 * test.accuracy, wengert::tools::duration_text(seconds()).c_str());
     row(test);
-    csv_.flush();
     report_csv();
     std::puts(line);
     std::fflush(stdout);

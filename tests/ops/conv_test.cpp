@@ -232,6 +232,22 @@ TEST(Conv, OfOnePixelTapsIsLinear) {
   }
 }
 
+// A batch of none may have any size and padding: nothing is planned for its pixels.
+TEST(Conv, OfNoImagesTakesNoTimeWhateverTheirSize) {
+  const Index huge = Index{1} << 30;
+  for (const auto& [shape, padding] :
+       {std::pair{Shape{0, huge, huge, 4}, Index{1}}, {Shape{0, 5, 5, 4}, huge}}) {
+    const Tensor<float> x(shape);
+    Tensor<float> w(Shape{3, 3, 4, 6});
+    w.requires_grad(true);
+    const Tensor<float> y = conv2d(x, w, {.padding = padding});
+    EXPECT_EQ(y.size(), 0);
+    GradStore grads;
+    backward(y, Tensor<float>(y.shape()), grads);
+    EXPECT_EQ(grads[w].to_vector(), std::vector<float>(3 * 3 * 4 * 6, 0.0F));
+  }
+}
+
 TEST(Conv, ReadsChannelsFirstThroughAPermutedView) {
   Tensor<double> first = noisy({2, 5, 6, 7}, 1);  // (N, C, H, W)
   first.requires_grad(true);

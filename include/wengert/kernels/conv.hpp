@@ -16,6 +16,7 @@ namespace wengert::inline WENGERT_ISA::kernels {
 template <Scalar T>
 void conv_forward(const ConvShape& s, const T* x, const T* w, const T* bias, Activation activation, T* y,
                   bool exact = false) {
+  if (s.window.batch == 0) return;  // before anything is planned for images whose sizes nothing bounds
   const Index pixels = s.window.batch * s.window.outputs(), k = s.out_channels, c = s.in_channels();
   const ConvAlgorithm algorithm = conv_algorithm<T>(s, ConvPass::forward, exact);
   if constexpr (SimdScalar<T>) {
@@ -46,6 +47,7 @@ void conv_forward(const ConvShape& s, const T* x, const T* w, const T* bias, Act
 /// Winograd is chosen or x has few channels, whose pixels are computed several at a time.
 template <Scalar T>
 void conv_backward_data(const ConvShape& s, const T* dy, const T* w, T* dx, bool add, bool exact = false) {
+  if (s.window.batch == 0) return;
   const Index pixels = s.window.batch * s.window.outputs(), k = s.out_channels, c = s.in_channels();
   const ConvAlgorithm algorithm = conv_algorithm<T>(s, ConvPass::data, exact);
   if constexpr (SimdScalar<T>) {
@@ -72,6 +74,10 @@ void conv_backward_data(const ConvShape& s, const T* dy, const T* w, T* dx, bool
 /// dw = or += the gradient of the weights.
 template <Scalar T>
 void conv_backward_weights(const ConvShape& s, const T* x, const T* dy, T* dw, bool add, bool exact = false) {
+  if (s.window.batch == 0) {
+    if (!add) std::fill_n(dw, s.weight_size(), T(0));
+    return;
+  }
   const Index pixels = s.window.batch * s.window.outputs(), k = s.out_channels, c = s.in_channels();
   const ConvAlgorithm algorithm = conv_algorithm<T>(s, ConvPass::weights, exact);
   if constexpr (SimdScalar<T>) {

@@ -84,7 +84,7 @@ constexpr ConvAlgorithm conv_algorithm(const ConvShape& s, ConvPass pass, bool e
 
 namespace wengert::inline WENGERT_ISA {
 
-/// Whether convolutions recorded from here on leave out Winograd F(4 x 4), whose error is four to ten
+/// Whether convolutions recorded from here on leave out Winograd F(4 x 4), whose error is two to ten
 /// times that of the other algorithms. Off from the beginning; of the process, so that models need not pass
 /// it on. The passes back of a convolution follow what held when it was recorded.
 inline void set_exact_convolutions(bool exact) noexcept {
