@@ -49,7 +49,7 @@ void update_range(const UpdateSegment<Update>& s, Index begin, Index end) {
   const T* const gradient = s.gradient;
   const std::array<T*, states> state = s.state;
   const bool all = Update::always == Update::states || state[states - 1] != nullptr;
-  const auto held = [all](std::size_t k) { return k < Update::always || all; };
+  const auto held = [=](std::size_t k) { return k < Update::always || all; };
   Index i = begin;
   for (; i + V::lanes <= end; i += V::lanes) {
     V v[states + 1];
