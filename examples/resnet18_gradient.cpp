@@ -13,6 +13,7 @@
 #include <wengert/wengert.hpp>
 
 #include "common/options.hpp"
+#include "common/output.hpp"
 
 namespace wg = wengert;
 
@@ -102,9 +103,7 @@ int main(int argc, char** argv) {
     wg::set_num_threads(threads);
     wg::set_exact_convolutions(exact);
     run(side, seed);
-    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
-    std::fputs("resnet18_gradient: cannot write to the standard output\n", stderr);
-    return 1;
+    return example::output_is_written("resnet18_gradient") ? 0 : 1;
   } catch (const std::exception& e) {
     std::fprintf(stderr, "resnet18_gradient: %s\n", e.what());
     return 1;

@@ -17,6 +17,7 @@
 #include "csv_log.hpp"
 #include "interrupt.hpp"
 #include "options.hpp"
+#include "output.hpp"
 
 namespace example {
 
@@ -107,8 +108,7 @@ class TrainingLog {
     }
     if (csv_.is_sound() && !csv_.path().empty()) std::printf("log: %s\n", csv_.path().c_str());
     const bool drawn = draw();
-    const bool said = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-    if (!said) complain("cannot write to the standard output; what was printed is incomplete");
+    const bool said = output_is_written(program_);
     if (Interrupt::signal() != 0) {
       complain("stopped by a signal; the figures above are of what had been trained by then");
       return 128 + Interrupt::signal();

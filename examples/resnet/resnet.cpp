@@ -78,9 +78,7 @@ int print_summary(const ResNetRun& o) {
   std::fputs(
       model.summary(colour ? wg::zeros<float>({1, 32, 32, 3}) : wg::zeros<float>({1, 28, 28, 1})).c_str(),
       stdout);
-  if (std::fflush(stdout) == 0) return 0;
-  std::fputs("resnet: cannot write to the standard output\n", stderr);
-  return 1;
+  return example::output_is_written("resnet") ? 0 : 1;
 }
 
 /// Draws the first test images with what the model takes them for. False when that failed.

@@ -30,13 +30,8 @@ void correlate_tile(const Run* runs, Index count, const T* in, const Index* in_a
   // addresses: one look-up of those serves several steps.
   constexpr int at_once = simd_registers == 32 ? 4 : 2;
   Batch<T> acc[R][V];
-#pragma GCC unroll 12
-  for (int r = 0; r < R; ++r)
-#pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) {
-      __builtin_prefetch(out + (out_at[r] + v * Tile<T>::width), 1);
-      acc[r][v] = Batch<T>(T(0));
-    }
+  const auto result = [=](int r) WENGERT_INLINE_LAMBDA { return out + out_at[r]; };
+  begin_registers<T>(acc, result);
   for (const Run* const end = runs + count; runs != end; ++runs) {
     const T* b = weights + runs->row * b_step;
     const T* row[R];
@@ -62,8 +57,7 @@ void correlate_tile(const Run* runs, Index count, const T* in, const Index* in_a
       for (; p + at_once <= runs->length; p += at_once) steps(std::integral_constant<int, at_once>(), p);
     for (; p < runs->length; ++p) steps(std::integral_constant<int, 1>(), p);
   }
-  finish_registers<T>(
-      acc, [=](int r) WENGERT_INLINE_LAMBDA { return out + out_at[r]; }, epilogue);
+  finish_registers<T>(acc, result, epilogue);
 }
 
 /// R rows of weights x V vectors of output channels: c (row stride ldc) = or += the sum over pixels of x
@@ -74,16 +68,11 @@ template <class T, int R, int V>
 void correlate_weights_tile(const Index* lines, Index count, Index length, const T* x, Index x_step,
                             const Index* x_at, const T* dy, Index dy_step, T* c, Index ldc, bool add) {
   Batch<T> acc[R][V];
+  const auto result = [=](int r) WENGERT_INLINE_LAMBDA { return c + r * ldc; };
+  begin_registers<T>(acc, result);
   const T* base[R];
 #pragma GCC unroll 12
-  for (int r = 0; r < R; ++r) {
-    base[r] = x + x_at[r];
-#pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) {
-      __builtin_prefetch(c + (r * ldc + v * Tile<T>::width), 1);
-      acc[r][v] = Batch<T>(T(0));
-    }
-  }
+  for (int r = 0; r < R; ++r) base[r] = x + x_at[r];
   const T* b = dy;
   for (const Index* const end = lines + count; lines != end; ++lines) {
     Index at = *lines;
@@ -101,9 +90,7 @@ void correlate_weights_tile(const Index* lines, Index count, Index length, const
       b += dy_step;
     }
   }
-  finish_registers<T>(
-      acc, [=](int r) WENGERT_INLINE_LAMBDA { return c + r * ldc; },
-      Epilogue<T>{add, nullptr, Activation::none});
+  finish_registers<T>(acc, result, Epilogue<T>{add, nullptr, Activation::none});
 }
 
 template <class T>

@@ -21,7 +21,6 @@ class WeightCorrelation {
         packs_(s.group_out() % width != 0 || s.out_channels > Tile<T>::columns) {}
 
   void run(const T* x, const T* dy, T* dw, bool add) {
-    if (plan_.blocks == 0 && !add) std::fill_n(dw, s_.weight_size(), T(0));
     const Scratch<Index> table(s_.products() + plan_.blocks * block_lines());
     row_at_ = table.data();
     lines_ = table.data() + s_.products();

@@ -20,15 +20,10 @@ void even_tile(Index count, const T* a, Index step, const T* b, Index b_step, T*
   constexpr int each = 3;  // rows that one address register and its multiples of the step reach
   Batch<T> acc[R][V];
   const T* row[(R + each - 1) / each];
-#pragma GCC unroll 16
-  for (int r = 0; r < R; ++r) {
-    if (r % each == 0) row[r / each] = a + r * step;
-#pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) {
-      __builtin_prefetch(c + (r * ldc + v * Tile<T>::width), 1);
-      acc[r][v] = Batch<T>(T(0));
-    }
-  }
+  const auto result = [=](int r) WENGERT_INLINE_LAMBDA { return c + r * ldc; };
+  begin_registers<T>(acc, result);
+#pragma GCC unroll 6
+  for (int i = 0; i < (R + each - 1) / each; ++i) row[i] = a + i * each * step;
 #pragma GCC unroll 2
   for (Index p = 0; p < count; ++p) {
     if constexpr (Across) __builtin_prefetch(a + (steps_ahead * step + R - 1));
@@ -53,9 +48,7 @@ void even_tile(Index count, const T* a, Index step, const T* b, Index b_step, T*
     }
     b += b_step;
   }
-  finish_registers<T>(
-      acc, [=](int r) WENGERT_INLINE_LAMBDA { return c + r * ldc; },
-      Epilogue<T>{add, nullptr, Activation::none});
+  finish_registers<T>(acc, result, Epilogue<T>{add, nullptr, Activation::none});
 }
 
 template <class T>

@@ -65,6 +65,19 @@ WENGERT_INLINE void store_first(Batch<T> v, T* dst, Index count) noexcept {
 #endif
 }
 
+/// Sums of nothing, whose results, V vectors at row(r), are fetched: a tile touches them at its end only, all
+/// at once.
+template <class T, int R, int V, class Row>
+WENGERT_INLINE void begin_registers(Batch<T> (&acc)[R][V], Row row) noexcept {
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) {
+      __builtin_prefetch(row(r) + v * Tile<T>::width, 1);
+      acc[r][v] = Batch<T>(T(0));
+    }
+}
+
 /// Row r of c, V vectors at row(r), = epilogue(acc[r]). A branch a step for the whole tile: one an element
 /// would be most of a tile's code.
 template <class T, int R, int V, class Row>

@@ -144,8 +144,8 @@ class ThreadPool {
   };
 
   static void* start(void* worker) noexcept {
-    const Worker w = *static_cast<const Worker*>(worker);
-    w.pool->work(w.id, w.gate, w.pauses);
+    const auto* const w = static_cast<const Worker*>(worker);  // whose `thread` may not be written yet
+    w->pool->work(w->id, w->gate, w->pauses);
     return nullptr;
   }
 
