@@ -95,5 +95,5 @@ int main() {
   wg::GradStore grads;
   wg::backward(sum(running_sum(w * w)), grads);
   std::printf("d sum(running_sum(w^2)) / dw = %s\n", wg::to_string(grads[w]).c_str());
-  return wrong;
+  return wrong + (std::fflush(stdout) == 0 ? 0 : 1);
 }

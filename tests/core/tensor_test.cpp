@@ -48,6 +48,12 @@ TEST(Tensor, RefusesShapesAndValuesThatDoNotFit) {
       "tensor: number of elements overflows; shape is (1099511627776, 1099511627776); expected a tensor "
       "that fits memory");
   EXPECT_EQ(
+      message_of<ShapeError>([] {
+        Tensor<float>({Index{1} << 40, 0, Index{1} << 40});
+      }),
+      "tensor: number of elements overflows; shape is (1099511627776, 0, 1099511627776); expected a tensor "
+      "that fits memory");
+  EXPECT_EQ(
       message_of<ShapeError>([] { Tensor<double>({Index{1} << 61}); }),
       "tensor: number of elements overflows; shape is (2305843009213693952); expected a tensor that fits "
       "memory");

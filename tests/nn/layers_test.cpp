@@ -102,7 +102,24 @@ TEST(Linear, ValuesWithAndWithoutBias) {
   EXPECT_EQ(plain.with_relu(-x).to_vector(), (std::vector<double>{1, 1, 1}));
   EXPECT_EQ(nn::Linear<float>(0, 2, gen)(ones<float>({1, 0})).to_vector(), (std::vector<float>{0, 0}));
   EXPECT_EQ(message_of<ShapeError>([&] { nn::Linear<float>(-1, 2, gen); }),
-            "tensor: negative dimension; shape is (2, -1); expected dimensions >= 0");
+            "linear: negative dimension; shape is (2, -1); expected dimensions >= 0");
+}
+
+TEST(Layers, NameThemselvesWhenASizeIsNegative) {
+  Generator gen(1);
+  const std::string fault = ": negative dimension; shape is ";
+  EXPECT_EQ(message_of<ShapeError>([&] { nn::Embedding<float>(-3, 2, gen); }),
+            "embedding" + fault + "(-3, 2); expected dimensions >= 0");
+  EXPECT_EQ(message_of<ShapeError>([] { nn::BatchNorm2d<float>(-1); }),
+            "batch_norm_2d" + fault + "(-1); expected dimensions >= 0");
+  EXPECT_EQ(message_of<ShapeError>([] { nn::GroupNorm<float>(2, -2); }),
+            "group_norm" + fault + "(-2); expected dimensions >= 0");
+  EXPECT_EQ(message_of<ShapeError>([] { nn::InstanceNorm2d<float>(-1); }),
+            "instance_norm_2d" + fault + "(-1); expected dimensions >= 0");
+  EXPECT_EQ(message_of<ShapeError>([] {
+              nn::LayerNorm<float>({2, -1});
+            }),
+            "layer_norm" + fault + "(2, -1); expected dimensions >= 0");
 }
 
 TEST(Embedding, RowsOfANormalTable) {
@@ -186,8 +203,8 @@ TEST(Dropout, DropsInTrainingOnly) {
   EXPECT_NE(other.generator().seed(), drop.generator().seed());
   drop.eval();
   EXPECT_TRUE(drop(x).shares_buffer(x));
-  EXPECT_EQ(message_of<ValueError>([&] { nn::Dropout(1, gen); }),
-            "dropout: p is out of range; p is 1; expected 0 <= p < 1");
+  EXPECT_EQ(message_of<ValueError>([&] { nn::Dropout(-1, gen); }),
+            "dropout: p is out of range; p is -1; expected 0 <= p <= 1");
 }
 
 TEST(Activations, AreTheOperators) {

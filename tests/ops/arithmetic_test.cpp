@@ -92,9 +92,8 @@ TEST(Overflow, IsToldInTheNameOfTheOperator) {
             "gather" + fault + "(2305843009213693952)" + tail);
   EXPECT_EQ(shape_fault([&] { one_hot(zeros<Byte>({3}), Index{1} << 62); }),
             "one_hot" + fault + "(3, 4611686018427387904)" + tail);
-  const Tensor<float> flat({Index{1} << 40, Index{1} << 40, 0});
-  EXPECT_EQ(shape_fault([&] { sum(flat, 2); }), "sum" + fault + "(1099511627776, 1099511627776, 1)" + tail);
-  EXPECT_EQ(sum(flat).item(), 0);
+  const Tensor<Byte> flat({Index{1} << 61, 0});
+  EXPECT_EQ(shape_fault([&] { sum(flat, 1); }), "sum" + fault + "(2305843009213693952, 0)" + tail);
 }
 
 }  // namespace

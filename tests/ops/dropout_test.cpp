@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <wengert/core/backward.hpp>
+#include <wengert/ops/create.hpp>
 #include <wengert/ops/dropout.hpp>
+#include <wengert/ops/reduce.hpp>
 
 namespace {
 
@@ -113,6 +115,17 @@ TEST(Dropout, GivesTheSameBitsAtAnyNumberOfThreads) {
   set_num_threads(before);
 }
 
+TEST(Dropout, OfProbabilityOneIsZeroAndSoIsItsGradient) {
+  Generator generator(1);
+  auto x = linspace<double>(-3, 3, 130);
+  x.requires_grad(true);
+  GradStore grads;
+  const auto y = dropout(x, 1, generator);
+  EXPECT_EQ(y.to_vector(), std::vector<double>(130, 0));
+  backward(sum(y), grads);
+  EXPECT_EQ(grads[x].to_vector(), std::vector<double>(130, 0));
+}
+
 TEST(Dropout, RefusesAProbabilityOutsideItsRange) {
   Generator generator(1);
   const auto message = [&](double p) -> std::string {
@@ -123,10 +136,10 @@ TEST(Dropout, RefusesAProbabilityOutsideItsRange) {
     }
     return "no error";
   };
-  EXPECT_EQ(message(1), "dropout: p is out of range; p is 1; expected 0 <= p < 1");
-  EXPECT_EQ(message(-0.25), "dropout: p is out of range; p is -0.25; expected 0 <= p < 1");
+  EXPECT_EQ(message(1.5), "dropout: p is out of range; p is 1.5; expected 0 <= p <= 1");
+  EXPECT_EQ(message(-0.25), "dropout: p is out of range; p is -0.25; expected 0 <= p <= 1");
   EXPECT_EQ(message(std::numeric_limits<double>::quiet_NaN()),
-            "dropout: p is out of range; p is nan; expected 0 <= p < 1");
+            "dropout: p is out of range; p is nan; expected 0 <= p <= 1");
   EXPECT_EQ(generator.counter(), 0u);
 }
 

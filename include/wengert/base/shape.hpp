@@ -61,9 +61,11 @@ class Shape {
   }
 
   /// Product of the dimensions; 1 for rank 0. Unchecked: see `checked_size`.
-  constexpr Index size() const noexcept {
+  constexpr Index size() const noexcept { return product(0, rank_); }
+  /// Product of the dimensions of the axes [first, last).
+  constexpr Index product(int first, int last) const noexcept {
     std::uint64_t n = 1;  // unsigned: a size that does not fit wraps around, for checked_size to refuse
-    for (Index d : *this) n *= static_cast<std::uint64_t>(d);
+    for (int i = first; i < last; ++i) n *= static_cast<std::uint64_t>((*this)[i]);
     return static_cast<Index>(n);
   }
 
@@ -95,14 +97,15 @@ using Strides = Shape;
 /// Row-major strides of a contiguous tensor.
 constexpr Strides contiguous_strides(const Shape& shape) noexcept {
   Strides s = shape;
-  std::uint64_t step = 1;  // as in Shape::size
+  std::uint64_t step = 1;  // as in Shape::product
   for (int i = shape.rank(); i-- > 0; step *= static_cast<std::uint64_t>(shape[i]))
     s[i] = static_cast<Index>(step);
   return s;
 }
 
-/// Number of elements, after checking that no dimension is negative and that `bytes_each` times their product
-/// fits the address space. Throws ShapeError.
+/// Number of elements, after checking that no dimension is negative and that `bytes_each` times the product
+/// of those above 0 fits the address space: products of some dimensions then never overflow, also beside an
+/// axis of 0. (NumPy has the same rule.) Throws ShapeError.
 constexpr Index checked_size(std::string_view op, const Shape& shape, std::size_t bytes_each = 1) {
   Index n = 1;
   bool zero = false;
@@ -110,12 +113,12 @@ constexpr Index checked_size(std::string_view op, const Shape& shape, std::size_
     if (d < 0) fail<ShapeError>(op, "negative dimension; shape is ", shape, "; expected dimensions >= 0");
     zero |= d == 0;
   }
-  if (zero) return 0;
   for (Index d : shape)
-    if (__builtin_mul_overflow(n, d, &n) || n > std::numeric_limits<Index>::max() / 2 / Index(bytes_each))
+    if (__builtin_mul_overflow(n, d == 0 ? 1 : d, &n) ||
+        n > std::numeric_limits<Index>::max() / 2 / Index(bytes_each))
       fail<ShapeError>(op, "number of elements overflows; shape is ", shape,
                        "; expected a tensor that fits memory");
-  return n;
+  return zero ? 0 : n;
 }
 
 /// `axis` counted from the front; negative axes count from the back. Throws ShapeError.

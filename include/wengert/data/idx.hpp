@@ -210,6 +210,7 @@ inline void idx_to_host_order(IdxArray& a) {
 
 /// Reads the IDX file at `path`; gzip is recognised by its content, not by its name.
 /// Memory grows with what the file really holds, never with what its header claims.
+/// What follows a complete gzip stream and is none itself is ignored, as gzip does.
 /// Throws IoError: file missing, unreadable, empty, truncated, with bytes left over, with a header that is no
 /// IDX header, with a size that overflows, or with damaged compressed data.
 inline IdxArray read_idx(const std::string& path) {

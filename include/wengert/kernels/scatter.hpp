@@ -32,7 +32,8 @@ void scatter_add_rows(const T* x, const I* index, Index outer, Index n, Index in
   constexpr Index most_parts = 4;
   const Index lines = (inner + line - 1) / line;
   const Index columns = (lines + most_parts - 1) / most_parts * line;
-  const Index parts = inner == 0 ? 0 : (inner + columns - 1) / columns;
+  if (outer == 0 || n == 0 || inner == 0) return;  // y may be null, which no step leads from
+  const Index parts = (inner + columns - 1) / columns;
   const Index grain = std::max<Index>(1, copy_grain / std::max<Index>(1, n * columns));
   parallel_for(outer * parts, grain, [=](Index begin, Index end) {
     for (Index t = begin; t < end; ++t) {

@@ -66,7 +66,7 @@ class ConvBase : public Module<Derived, T> {
     for (int i = 0; i < axes; ++i) shape.push_back(kernel[i]);
     shape.push_back(rows);
     shape.push_back(columns);
-    return shape;
+    return checked<T>(op, shape);
   }
 };
 

@@ -8,7 +8,7 @@ namespace wengert::inline WENGERT_ISA::nn {
 
 /// In training, each element becomes 0 with probability p and x / (1 - p) otherwise; x itself in evaluation.
 /// Owns a generator, seeded by 64 bits drawn from the one passed; a copy of the module draws what this one
-/// would. Throws ValueError unless 0 <= p < 1.
+/// would. Throws ValueError unless 0 <= p <= 1.
 class Dropout : public Module<Dropout> {
  public:
   static constexpr bool serves_every_type = true;
@@ -29,8 +29,7 @@ class Dropout : public Module<Dropout> {
 
  private:
   static std::uint64_t seed(double p, Generator& generator) {
-    if (!(p >= 0 && p < 1))
-      fail<ValueError>("dropout", "p is out of range; p is ", p, "; expected 0 <= p < 1");
+    wengert::detail::check_dropout(p);
     const std::uint64_t high = generator.next();
     return high << 32 | generator.next();
   }

@@ -13,7 +13,8 @@ namespace wengert::inline WENGERT_ISA::nn {
 template <Field T>
 class Embedding : public Module<Embedding<T>, T> {
  public:
-  Embedding(Index vocabulary, Index width, Generator& generator) : weight(Tensor<T>({vocabulary, width})) {
+  Embedding(Index vocabulary, Index width, Generator& generator)
+      : weight(Tensor<T>(detail::checked<T>("embedding", {vocabulary, width}))) {
     init::normal(weight, generator);
   }
 

@@ -20,7 +20,7 @@ template <Field T>
 class Linear : public Module<Linear<T>, T> {
  public:
   [[gnu::cold]] Linear(Index in, Index out, Generator& generator, LinearOptions options = {})
-      : weight(Tensor<T>({out, in})) {
+      : weight(Tensor<T>(detail::checked<T>("linear", {out, in}))) {
     init::kaiming_uniform(weight, generator, {.slope = std::sqrt(5.0)});
     if (!options.bias) return;
     bias.emplace(Tensor<T>(Shape{out}));

@@ -45,7 +45,9 @@ template <class Derived, Field T>
 class BatchNorm : public Module<Derived, T> {
  public:
   explicit BatchNorm(Index channels, BatchNormOptions options = {})
-      : running_mean(zeros<T>({channels})), running_var(ones<T>({channels})), options_(options) {
+      : running_mean(zeros<T>(detail::checked<T>(Derived::name, {channels}))),
+        running_var(ones<T>({channels})),
+        options_(options) {
     if (!(options.eps >= 0) || !(options.momentum >= 0 && options.momentum <= 1))
       fail<ValueError>(Derived::name, "bad options; eps is ", options.eps, ", momentum is ", options.momentum,
                        "; expected eps >= 0 and 0 <= momentum <= 1");
@@ -139,6 +141,7 @@ class GroupNorm : public Module<GroupNorm<T>, T> {
   GroupNorm(Index groups, Index channels, GroupNormOptions options = {})
       : groups_(groups), channels_(channels), options_(options) {
     detail::check_eps("group_norm", options.eps);
+    detail::checked<T>("group_norm", {channels});
     if (groups < 1) fail<ValueError>("group_norm", "groups is ", groups, "; expected groups >= 1");
     if (channels % groups != 0)
       fail<ShapeError>("group_norm", "groups do not divide the channels; channels is ", channels,
@@ -180,6 +183,7 @@ class InstanceNorm2d : public Module<InstanceNorm2d<T>, T> {
   explicit InstanceNorm2d(Index channels, InstanceNormOptions options = {})
       : channels_(channels), options_(options) {
     detail::check_eps("instance_norm_2d", options.eps);
+    detail::checked<T>("instance_norm_2d", {channels});
     if (!options.affine) return;
     weight.emplace(ones<T>({channels}));
     bias.emplace(zeros<T>({channels}));
@@ -218,6 +222,7 @@ class LayerNorm : public Module<LayerNorm<T>, T> {
   explicit LayerNorm(const Shape& normalized, LayerNormOptions options = {})
       : normalized_(normalized), options_(options) {
     detail::check_eps("layer_norm", options.eps);
+    detail::checked<T>("layer_norm", normalized);
     if (!options.affine) return;
     weight.emplace(ones<T>(normalized));
     bias.emplace(zeros<T>(normalized));

@@ -11,6 +11,14 @@ namespace wengert::inline WENGERT_ISA::nn {
 
 namespace detail {
 
+/// `shape`, of parameters of the module `name`. Throws ShapeError when a dimension is negative or the size
+/// overflows.
+template <class T>
+const Shape& checked(std::string_view name, const Shape& shape) {
+  checked_size(name, shape, sizeof(T));
+  return shape;
+}
+
 /// Every parameter, buffer and module alive, by address: how a module that forgets to list one of its members
 /// is found out. Written when one is made or dropped, read when a model's members are listed.
 class Living {

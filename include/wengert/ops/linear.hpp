@@ -22,8 +22,7 @@ struct LinearRule {
 
   void backward(Vjp& v) const {
     const Index out = w.shape()[0], in = w.shape()[1];
-    Index m = 1;
-    for (int i = 0; i + 1 < x.shape().rank(); ++i) m *= x.shape()[i];
+    const Index m = x.shape().product(0, x.shape().rank() - 1);
     const T* dz = v.dy<T>();  // of the product
     const T* const kept = y.data();
     const Scratch<T> masked(kept != nullptr ? m * out : 0);

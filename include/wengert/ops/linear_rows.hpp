@@ -31,12 +31,12 @@ class FoldedRows {
  public:
   enum class Columns { any_stride, contiguous };
 
-  FoldedRows(const Tensor<T>& x, int leading, Columns columns) {
+  FoldedRows(const Tensor<T>& x, int leading, Columns columns)
+      : data_(x.data()),
+        rows_(x.shape().product(0, leading)),
+        width_(x.shape().product(leading, x.rank())),
+        row_(width_) {
     const Shape& shape = x.shape();
-    for (int i = 0; i < leading; ++i) rows_ *= shape[i];
-    for (int i = leading; i < x.rank(); ++i) width_ *= shape[i];
-    data_ = x.data();
-    row_ = width_;
     if (x.is_contiguous()) return;
     column_ = folded_stride(shape, x.strides(), leading, x.rank(), 1);
     if (axes_fold(shape, x.strides(), 0, leading) && axes_fold(shape, x.strides(), leading, x.rank()) &&
@@ -59,7 +59,7 @@ class FoldedRows {
  private:
   Tensor<T> packed_;
   const T* data_;
-  Index rows_ = 1, width_ = 1, row_, column_ = 1;
+  Index rows_, width_, row_, column_ = 1;
 };
 
 /// Saves x when it is needed, and otherwise its shape alone.

@@ -144,8 +144,7 @@ void check_batch_norm(std::string_view op, const Tensor<T>& x, const Tensor<T>* 
   if (!options.training && running_mean == nullptr)
     fail<ValueError>(op, "evaluation needs running statistics; x is ", x.shape(),
                      "; expected running_mean and running_var");
-  Index rows = 1;
-  for (int i = 0; i + 1 < x.rank(); ++i) rows *= x.shape()[i];
+  const Index rows = x.shape().product(0, x.rank() - 1);
   if (options.training && rows == 1)
     fail<ValueError>(op, "a single value per channel has no variance; x is ", x.shape(),
                      "; expected more than one value per channel when training");

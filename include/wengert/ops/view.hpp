@@ -132,7 +132,7 @@ Tensor<T> reshape(const Tensor<T>& x, const Shape& shape) {
 /// x with the axes from `first` to `last` made one; all of them by default. Rank 0 becomes shape (1). A view
 /// or a copy, as `reshape`.
 ///   dx += dy             saves nothing
-/// Throws ShapeError when an axis is out of range, `last` lies before `first`, or the size overflows.
+/// Throws ShapeError when an axis is out of range or `last` lies before `first`.
 template <Scalar T>
 Tensor<T> flatten(const Tensor<T>& x, Index first = 0, Index last = -1) {
   const int rank = std::max(x.rank(), 1);
@@ -142,9 +142,7 @@ Tensor<T> flatten(const Tensor<T>& x, Index first = 0, Index last = -1) {
                      " to ", last, "; expected first <= last");
   Shape shape;
   for (int i = 0; i < begin; ++i) shape.push_back(x.shape()[i]);
-  Shape joined;
-  for (int i = begin; i <= end && i < x.rank(); ++i) joined.push_back(x.shape()[i]);
-  shape.push_back(checked_size("flatten", joined));  // which beside an axis of 0 may overflow
+  shape.push_back(x.shape().product(begin, std::min(end + 1, x.rank())));
   for (int i = end + 1; i < x.rank(); ++i) shape.push_back(x.shape()[i]);
   return detail::reshape_to<"flatten">(x, shape);
 }

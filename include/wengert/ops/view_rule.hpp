@@ -38,12 +38,11 @@ void record_if(const Rec& rec, Tensor<T>& y, MakeRule make_rule) {
 
 /// x as three axes around one: (outer, axis, inner).
 struct AxisSplit {
-  Index outer = 1, axis = 1, inner = 1;
-  AxisSplit(const Shape& shape, int at) noexcept {
-    for (int i = 0; i < at; ++i) outer *= shape[i];
-    for (int i = at + 1; i < shape.rank(); ++i) inner *= shape[i];
-    if (shape.rank() > 0) axis = shape[at];
-  }
+  Index outer, axis, inner;
+  AxisSplit(const Shape& shape, int at) noexcept
+      : outer(shape.product(0, at)),
+        axis(shape.rank() > 0 ? shape[at] : 1),
+        inner(shape.product(at + 1, shape.rank())) {}
 };
 
 }  // namespace wengert::inline WENGERT_ISA::detail
