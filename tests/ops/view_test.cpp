@@ -59,8 +59,8 @@ TEST(Reshape, RefusesOtherSizes) {
 }
 
 TEST(Flatten, OfLargeAxesBesideAnEmptyOne) {
-  const Tensor<float> x({Index{1} << 30, Index{1} << 30, 0});
-  EXPECT_EQ(flatten(x, 0, 1).shape(), (Shape{Index{1} << 60, 0}));
+  const Tensor<float> x({Index{1} << 29, Index{1} << 29, 0});
+  EXPECT_EQ(flatten(x, 0, 1).shape(), (Shape{Index{1} << 58, 0}));
   EXPECT_EQ(flatten(x).shape(), (Shape{0}));
 }
 

@@ -262,4 +262,19 @@ void winograd_backward_data(const ConvShape& s, const T* dy, const T* w, T* dx, 
       .run(dy, weights.data(), k * columns, columns, dx);
 }
 
+WENGERT_INSTANCE(void winograd_forward<2>(const ConvShape&, const float*, const float*, float*,
+                                          const Epilogue<float>&));
+WENGERT_INSTANCE(void winograd_forward<4>(const ConvShape&, const float*, const float*, float*,
+                                          const Epilogue<float>&));
+WENGERT_INSTANCE(void winograd_forward<2>(const ConvShape&, const double*, const double*, double*,
+                                          const Epilogue<double>&));
+WENGERT_INSTANCE(void winograd_forward<4>(const ConvShape&, const double*, const double*, double*,
+                                          const Epilogue<double>&));
+WENGERT_INSTANCE(void winograd_backward_data<2>(const ConvShape&, const float*, const float*, float*, bool));
+WENGERT_INSTANCE(void winograd_backward_data<4>(const ConvShape&, const float*, const float*, float*, bool));
+WENGERT_INSTANCE(void winograd_backward_data<2>(const ConvShape&, const double*, const double*, double*,
+                                                bool));
+WENGERT_INSTANCE(void winograd_backward_data<4>(const ConvShape&, const double*, const double*, double*,
+                                                bool));
+
 }  // namespace wengert::inline WENGERT_ISA::kernels::detail

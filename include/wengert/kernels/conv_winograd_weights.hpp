@@ -135,4 +135,13 @@ void winograd_backward_weights(const ConvShape& s, const T* x, const T* dy, T* d
   WinogradWeights<M, T>(s).run(x, dy, dw, add);
 }
 
+WENGERT_INSTANCE(void winograd_backward_weights<2>(const ConvShape&, const float*, const float*, float*,
+                                                   bool));
+WENGERT_INSTANCE(void winograd_backward_weights<4>(const ConvShape&, const float*, const float*, float*,
+                                                   bool));
+WENGERT_INSTANCE(void winograd_backward_weights<2>(const ConvShape&, const double*, const double*, double*,
+                                                   bool));
+WENGERT_INSTANCE(void winograd_backward_weights<4>(const ConvShape&, const double*, const double*, double*,
+                                                   bool));
+
 }  // namespace wengert::inline WENGERT_ISA::kernels::detail
