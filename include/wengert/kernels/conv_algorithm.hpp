@@ -29,8 +29,8 @@ inline std::atomic<bool>& exact_convolutions_flag() noexcept {
 }
 
 /// What Winograd F(m x m) costs, in multiply-adds of a direct convolution: products at (m + 2)^2 points of
-/// each tile, 12 an element to map tiles there and back, 50 a weight to map them through memory. Both were
-/// fitted to measured times of layers of ResNet-18 and ResNet-20, see bench/RESULTS.md.
+/// each tile, 12 an element to map tiles there and back, 40 a weight to map them through memory. Both were
+/// fitted to measured times of layers of ResNet-18 and ResNet-20 on two processors, see bench/RESULTS.md.
 template <class T>
 constexpr double winograd_cost(const ConvShape& s, double rows, double columns, Index m) noexcept {
   const auto up = [](Index n) {
@@ -40,7 +40,7 @@ constexpr double winograd_cost(const ConvShape& s, double rows, double columns, 
       s.window.batch * ((s.window.height().out + m - 1) / m) * ((s.window.width().out + m - 1) / m);
   const double points = static_cast<double>((m + 2) * (m + 2)), t = static_cast<double>(tiles);
   return points *
-         (t * rows * columns + 12 * t * (up(s.in_channels()) + up(s.out_channels)) + 50 * rows * columns);
+         (t * rows * columns + 12 * t * (up(s.in_channels()) + up(s.out_channels)) + 40 * rows * columns);
 }
 
 }  // namespace detail
