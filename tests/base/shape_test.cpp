@@ -53,7 +53,7 @@ TEST(Shape, CheckedSizeRefusesWhatCannotBe) {
   EXPECT_EQ(checked_size("op", {2, 3}), 6);
   EXPECT_EQ(checked_size("op", Shape()), 1);
   const Index big = Index{1} << 62;
-  EXPECT_EQ(checked_size("op", {big, 0, 1}), 0);
+  EXPECT_EQ(checked_size("op", {big / 2, 0}), 0);
   EXPECT_EQ(message_of<ShapeError>([&] {
               checked_size("op", {big, 0, big});
             }).substr(0, 34),
