@@ -29,8 +29,9 @@ inline std::atomic<bool>& exact_convolutions_flag() noexcept {
 }
 
 /// What Winograd F(m x m) costs, in multiply-adds of a direct convolution: products at (m + 2)^2 points of
-/// each tile, 12 an element to map tiles there and back, 40 a weight to map them through memory. Both were
-/// fitted to measured times of layers of ResNet-18 and ResNet-20 on two processors, see bench/RESULTS.md.
+/// each tile, 12 an element to map tiles there and back, 40 a weight to map them through memory. Fitted to
+/// measured times of layers of ResNet-18 and ResNet-20 on an Ice Lake, the 40 (50 there) to those of 512
+/// channels on a Zen 4: see bench/RESULTS.md.
 template <class T>
 constexpr double winograd_cost(const ConvShape& s, double rows, double columns, Index m) noexcept {
   const auto up = [](Index n) {

@@ -27,14 +27,14 @@ WENGERT_INLINE void add_run(const T* x, Index n, T* y) {
 /// y[o, index[i], :] += x[o, i, :] for x of (outer, n, inner) and y of (outer, rows, inner), both contiguous.
 template <class T, std::integral I>
 void scatter_add_rows(const T* x, const I* index, Index outer, Index n, Index inner, Index rows, T* y) {
+  if (outer == 0 || n == 0 || inner == 0) return;  // y may be null, which no step leads from
   // Blocks share out the columns, whole cache lines each: rows may repeat, columns never meet.
   constexpr Index line = std::max<Index>(1, 64 / static_cast<Index>(sizeof(T)));
   constexpr Index most_parts = 4;
   const Index lines = (inner + line - 1) / line;
   const Index columns = (lines + most_parts - 1) / most_parts * line;
-  if (outer == 0 || n == 0 || inner == 0) return;  // y may be null, which no step leads from
   const Index parts = (inner + columns - 1) / columns;
-  const Index grain = std::max<Index>(1, copy_grain / std::max<Index>(1, n * columns));
+  const Index grain = std::max<Index>(1, copy_grain / (n * columns));
   parallel_for(outer * parts, grain, [=](Index begin, Index end) {
     for (Index t = begin; t < end; ++t) {
       const Index o = t / parts, first = t % parts * columns, width = std::min(columns, inner - first);

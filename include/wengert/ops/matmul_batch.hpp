@@ -98,7 +98,7 @@ void multiply_batches(const Shape& batch, Index m, Index n, Index k, MatrixBatch
   }
 
   const Index items = kept.size(), sums = summed.size();
-  if (items == 0) return;
+  if (items == 0) return;  // m * n * k may overflow beside an empty batch
   constexpr Index task_products = SimdScalar<T> ? 1 << 18 : 1 << 12, shared_products = 1 << 23;
   const Index products = std::max<Index>(1, m * n * std::max<Index>(k, 1) * sums);
   // Large items share their own work over the threads; small ones are shared out whole.
