@@ -29,6 +29,15 @@ WENGERT_INLINE void prefetch_near(const T* x, Index i) noexcept {
   __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(x) + bytes));
 }
 
+/// Asks for `Size` x `Size` pixels from x[at].
+template <int Size, class T>
+WENGERT_INLINE void prefetch_pixels(const T* x, Index at, Index row, Index channels) noexcept {
+#pragma GCC unroll 4
+  for (int r = 0; r < Size; ++r)
+#pragma GCC unroll 4
+    for (int s = 0; s < Size; ++s) prefetch_near(x, at + r * row + s * channels);
+}
+
 /// v[point][patch - first][c] = f along both axes of patches begin .. end - 1 of x, zeros outside the image.
 /// Points are `plane` values apart; v holds those of `rows`.
 template <int In, int Out, class T, class F, class Rows = AllRows<Out>>
@@ -48,10 +57,8 @@ void map_patches(const WinogradPatches& p, Index channels, const T* x, Index beg
     for_vectors<T>(channels, [=](Index c, auto load, auto store) WENGERT_INLINE_LAMBDA {
       constexpr Index width = V::lanes;
       alignas(64) T padded[In * In * width];  // a patch at the edge, with its zeros
-#pragma GCC unroll 6
-      for (int r = 0; r < In; ++r)  // what the next patch has beyond this one: rows too short to be foreseen
-#pragma GCC unroll 4
-        for (int s = 0; s < Out - 2; ++s) prefetch_near(x, at + r * row + (In + s) * channels + c);
+      // What the patch below has beyond this one: rows too short to be foreseen by the processor.
+      prefetch_pixels<Out - 2>(x, at + In * row + c, row, channels);
       const T* from = padded;
       Index down = In * width, across = width;
       if (whole) {
@@ -205,21 +212,33 @@ class WinogradProduct {
       const Index height = std::min<Index>(M, out_height_ - h), across = std::min<Index>(M, out_width_ - w);
       T* const to = out + ((n * out_height_ + h) * out_width_ + w) * columns_;
       const T* const from = x + (patch - first) * stride_;
+      const Index row = out_width_ * columns_;
       for_vectors<T>(columns_, [=, this](Index k, auto load, auto store) WENGERT_INLINE_LAMBDA {
         const V bias = epilogue_.bias != nullptr ? load(epilogue_.bias + k) : V(T(0));
         const bool relu = epilogue_.activation == Activation::relu;
+        if (epilogue_.add) prefetch_pixels<M>(to, M * columns_ + k, row, columns_);  // of the next patch
+        V y[M][M];
         transform_both<V, Axis::points, M>(
             [=, this](int r, int s)
                 WENGERT_INLINE_LAMBDA { return load(from + (r * Axis::points + s) * out_plane_ + k); },
-            [=, this](int r, int s, V value) WENGERT_INLINE_LAMBDA {
-              if (r >= height || s >= across) return;
-              T* const pixel = to + (r * out_width_ + s) * columns_ + k;
-              value = value + bias;
+            [&y, bias](int r, int s, V value) WENGERT_INLINE_LAMBDA { y[r][s] = value + bias; },
+            [](const auto& a, auto& b) WENGERT_INLINE_LAMBDA { Axis::output(a, b); });
+        const auto finish = [&](Index rows, Index pixels) WENGERT_INLINE_LAMBDA {
+#pragma GCC unroll 4
+          for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+            for (int s = 0; s < pixels; ++s) {
+              T* const pixel = to + (r * row + s * columns_ + k);
+              V value = y[r][s];
               if (epilogue_.add) value = load(pixel) + value;
               if (relu) value = where(value < V(T(0)), V(T(0)), value);
               store(value, pixel);
-            },
-            [](const auto& a, auto& b) WENGERT_INLINE_LAMBDA { Axis::output(a, b); });
+            }
+        };
+        if (height == M && across == M)
+          finish(M, M);  // sizes the compiler knows: no branches
+        else
+          finish(height, across);
       });
     }
   }
