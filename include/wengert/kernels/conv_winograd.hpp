@@ -29,7 +29,7 @@ WENGERT_INLINE void prefetch_near(const T* x, Index i) noexcept {
   __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(x) + bytes));
 }
 
-/// Asks for `Size` x `Size` pixels from x[at].
+/// Asks for one line of each of `Size` x `Size` pixels from x[at] on, rows `row` values apart.
 template <int Size, class T>
 WENGERT_INLINE void prefetch_pixels(const T* x, Index at, Index row, Index channels) noexcept {
 #pragma GCC unroll 4
